@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +36,7 @@ from test_generated import EXAMPLES, LARGE, SCHEMA, Rows
 
 DETECTION = {"aggregates": False, "ranking": False}
 SEEDS = st.integers(0, 2**32)
+Run = Callable[[Plan, "Arrival"], tuple[Counter[Any], int]]
 ORDERED = [None, None, ("id",), ("id",), (), ("id", "x"), ("seq",)]
 
 
@@ -107,7 +109,10 @@ def streamed_releases(plan: Plan, arriving: Arrival) -> tuple[Counter[Any], int]
     return found, engine.late
 
 
-def check_releases(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
+def check_releases(
+    script: Script, rows: Rows, binding: dict[str, str], seed: int, run: Run = streamed_releases
+) -> None:
+    """Compare a stream with the oracle; `run` returns its rows with their micro-batches, and the late events."""
     script = on_a_stream(script)
     text = print_script(script)
     note(text)
@@ -124,7 +129,7 @@ def check_releases(script: Script, rows: Rows, binding: dict[str, str], seed: in
     arriving = arrival(rows, ordered, seed)
     note(repr(arriving))
     try:
-        found, late = streamed_releases(plan, arriving)
+        found, late = run(plan, arriving)
     except ss.BadInputError as refusal:
         event(f"refused: {type(refusal).__name__}")
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from typing import Any
 
 import pyarrow as pa
@@ -26,9 +27,11 @@ from strategies import (
     streams,
     tying_queries,
 )
+from streamed import frozen as frozen_row
 from streamsift.language import Script, print_script
 from streamsift.physical.plan.plan import Plan
 from test_generated import EXAMPLES, LARGE, SCHEMA, Rows, frozen
+from test_generated_releases import SOME_QUERIES, Arrival, check_releases, streamed_releases
 
 SEEDS = st.integers(0, 2**32)
 STREAMED = st.one_of(any_queries(), group_queries(), tying_queries()).map(on_a_stream)
@@ -149,6 +152,35 @@ def test_case(case: Case) -> None:
 # --- examples -----------------------------------------------------------------------------------------------------
 
 PAIRS = "PATTERN SEQ(A a, B b) WHERE [id] WITHIN 10"
+# --- when ------------------------------------------------------------------------------------------------------------
+
+
+def released(plan: Plan, arriving: Arrival) -> tuple[Counter[Any], int]:
+    """Return the rows of a stream with their micro-batches; tasks are retried, workers lose their memory."""
+    chance = random.Random(repr(arriving))
+    if arriving.promise.ordered is not None:
+        return streamed_releases(plan, arriving)
+    stream = Stream({"": plan}, lateness=arriving.promise.lateness, buckets=chance.randint(1, 3))
+    workers, found = Workers(chance), Counter[Any]()
+    for number, batch in enumerate(arriving.batches):
+        rows = pa.Table.from_pylist(batch, SCHEMA) if batch else None  # without data, timers release rows
+        if chance.random() < 0.2:
+            stream.attempt(rows)
+            workers.swap()
+        if chance.random() < 0.1:
+            stream.restart()
+        found.update((number, frozen_row(row)) for row in stream.batch(rows)[""])
+        workers.swap()
+    found.update((None, frozen_row(row)) for row in stream.finish()[""])
+    return found, stream.counts.get("late", 0)
+
+
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 40))
+@given(SOME_QUERIES, st.one_of(streams(max_size=8), sparse_streams(max_size=12)), bindings(), SEEDS)
+def test_releases(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
+    check_releases(script, rows, binding, seed, released)
+
+
 EVENTS = pa.schema([("t", pa.int64()), ("kind", pa.string()), ("id", pa.int64())])
 
 

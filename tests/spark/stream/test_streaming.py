@@ -165,6 +165,15 @@ def test_rows_without_a_time(directory: Directory, tmp_path: Path) -> None:
         to_memory(query.run(directory.stream(), **BINDING), "failing", tmp_path / "fail")
 
 
+def test_a_match_comes_with_its_last_event(directory: Directory, tmp_path: Path) -> None:
+    for t, kind in ((0, "A"), (40, "C"), (20, "B")):
+        directory.drop([{**heartbeat(t), "kind": kind, "id": 1}])
+    query = ss.query("PATTERN SEQ(A a, B b, C c) WHERE [id] WITHIN 1 hour")
+    found = query.run(directory.stream(), time="ts", type="kind", lateness="10 min")
+    stream = to_memory(found, "arrival", tmp_path / "checkpoint")
+    assert [trigger.matches for trigger in ss.metrics(stream).triggers if trigger.rows] == [0, 0, 1]
+
+
 # --- before any data is read ---------------------------------------------------------------------------------------
 
 
