@@ -411,7 +411,9 @@ def test_a_save_that_fails_keeps_the_old_file(tmp_path: Path, monkeypatch: pytes
     assert ss.resume(path).metrics.matches == 1
 
 
-@pytest.mark.parametrize("offsets", [{0: 5}, (1, 2), {1, 2}, float("nan"), b"x", object()], ids=str)
+@pytest.mark.parametrize(
+    "offsets", [{0: 5}, (1, 2), {1, 2}, float("nan"), b"x", object()], ids="dict tuple set nan bytes object".split()
+)
 def test_offsets_must_come_back_as_they_are(offsets: Any, tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="offsets must be a JSON value"):
         opened().save(tmp_path / "state", offsets)

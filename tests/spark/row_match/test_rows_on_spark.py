@@ -90,7 +90,7 @@ def test_reports_mistakes_at_their_place_in_the_statement(spark: SparkSession, t
 def test_names_a_partition_that_is_too_large(ticks: DataFrame) -> None:
     clause = "PARTITION BY sym ORDER BY ts MEASURES COUNT(*) AS n PATTERN (A+)"
     with pytest.raises(PythonException, match=r"the partition sym = 'a' is too large"):
-        ss.match_recognize(ticks.where("sym = 'a'"), clause, max_partition_bytes=100).collect()
+        ss.match_recognize(ticks.where("sym = 'a'"), clause, max_partition_bytes=40).collect()
 
 
 def test_explains_the_shuffle(ticks: DataFrame) -> None:

@@ -148,6 +148,8 @@ class _Resolver:
         token = self.tokens[index]
         if token.type == "DQUOTED":
             return self._emit("NAME" if self._is_quoted_name(index) else "STRING", token)
+        if token.type == "QUOTED" and self._after_type(index) == "ARROW":
+            return self._fold("LAMBDA", index, 2)
         if token.type == "QUOTED":
             is_call = self._after(index) == "LPAR" and self.clause not in ("PATTERN", "SUBSET", "ALIAS", "")
             return self._emit("FUNCTION" if is_call and self._before() != "AS" else "NAME", token)

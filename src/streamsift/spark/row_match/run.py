@@ -21,13 +21,16 @@ from streamsift.spark.row_match.partitions import Partitions
 from streamsift.spark.workers import for_workers
 
 Batches = Iterator[pa.RecordBatch]
+_ROW = "$row"  # the only column of a clause that reads none
 
 
 def run_rows(df: DataFrame, plan: RowPlan, max_partition_bytes: int | None = None) -> DataFrame:
     """Run a plan, bound with the types of the DataFrame, and return a lazy DataFrame."""
     rows = plan.bound
     computed = [F.expr(each.sql).alias(each.name) for each in rows.computed]
-    events = df.select(*map(column, columns_read(rows)), *computed)
+    # A batch without columns would arrive without its number of rows.
+    read = [*map(column, columns_read(rows)), *computed] or [F.lit(True).alias(_ROW)]
+    events = df.select(*read)
     keys = [_key(events, name) for name in rows.partition_by]
     shuffled = events.repartition(*keys) if keys else events.repartition(1)
     order = [*keys, *(_ordered(key.column, key.descending, key.nulls_first) for key in rows.order_by)]
@@ -35,6 +38,7 @@ def run_rows(df: DataFrame, plan: RowPlan, max_partition_bytes: int | None = Non
 
     names = arriving.columns
     types = {field.name: field.type for field in rows.schema} | {each.name: each.data_type for each in rows.computed}
+    types[_ROW] = pa.bool_()
     schema = pa.schema([pa.field(name, types[name]) for name in names])
 
     def run(batches: Batches) -> Batches:
