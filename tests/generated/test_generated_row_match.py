@@ -49,7 +49,6 @@ def counted(rows: list[dict[str, Any]]) -> Counter[Any]:
 
 
 def check(one: Sample) -> None:
-    note(one.text)
     expected = expected_rows(one)
     try:
         found = ss.match_recognize(one.table(), one.text, on_skip_error=one.on_skip_error).to_pylist()
@@ -71,12 +70,15 @@ def check(one: Sample) -> None:
 @settings(max_examples=EXAMPLES or (20_000 if LARGE else 150))
 @given(SEEDS)
 def test_generated_clauses(seed: int) -> None:
-    check(sample(seed))
+    one = sample(seed)
+    note(one.text)
+    check(one)
 
 
 def test_the_comparison_can_fail() -> None:
     text = "MATCH_RECOGNIZE (ORDER BY t MEASURES n AS m PATTERN (A) DEFINE A AS n > 1)"
     one = Sample(text, [{**dict.fromkeys(SCHEMA.names), "t": 1, "n": 2}], "fail", True)
-    check(one)
-    wrong = ss.match_recognize(one.table(), text.replace("n > 1", "n > 2")).to_pylist()
-    assert counted(expected_rows(one) or []) != counted(wrong)
+    expected = counted(expected_rows(one) or [])
+    right, wrong = (ss.match_recognize(one.table(), text.replace("n > 1", f"n > {n}")).to_pylist() for n in (1, 2))
+    assert expected == counted(right)
+    assert expected != counted(wrong)

@@ -22,8 +22,12 @@ def merged_ranks(query: BoundQuery, parts: pa.Table) -> pa.Table:
     keys = {name: plain(contiguous(parts.column(number))) for number, name in enumerate(buckets)}
     keys |= {"score": pc.add(score, 0.0)}  # -0.0 equals 0.0
     keys |= {name: _comparable(contiguous(parts.column(name))) for name in tie_names(query)}
-    sorted_by = [(name, "ascending") for name in keys]
-    order = pc.sort_indices(pa.table(keys), sort_keys=sorted_by, null_placement="at_start")
+    # Absent events come first. Arrow's own option for that is deprecated in one version and missing in others.
+    is_present = {f"{name} is present": pc.is_valid(keys[name]) for name in keys if keys[name].null_count}
+    sorted_by = [
+        (key, "ascending") for name in keys for key in (f"{name} is present", name) if key in keys | is_present
+    ]
+    order = pc.sort_indices(pa.table(keys | is_present), sort_keys=sorted_by)
     is_new = np.zeros(parts.num_rows, np.bool_)
     is_new[0] = True
     for name in buckets:
