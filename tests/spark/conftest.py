@@ -10,6 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import fast_spark
+import kafka_broker
+from kafka_jars import NoJars, broker_jars, connector_jars
 
 SETTINGS = {
     **fast_spark.SETTINGS,
@@ -22,6 +24,29 @@ SETTINGS = {
 }
 
 fast_spark.prepare()
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kafka_broker.Broker]:
+    """Run a Kafka broker, shared by the tests of this process. Without its jars, the tests are skipped."""
+    try:
+        broker_jars()
+    except NoJars as reason:
+        pytest.skip(str(reason))
+    with kafka_broker.running_broker(tmp_path_factory.mktemp("broker")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def kafka_spark(spark: SparkSession, broker: kafka_broker.Broker) -> SparkSession:
+    """Return the session of all tests, with Spark's Kafka connector."""
+    try:
+        jars = connector_jars()
+    except NoJars as reason:
+        pytest.skip(str(reason))
+    for jar in jars:
+        spark.sql(f"ADD JAR '{jar}'")
+    return spark
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ import typer
 
 from streamsift.api import Query, memory_bytes, query
 from streamsift.errors import QueryError, SetupError, StreamsiftError
-from streamsift.runtime.input import missing, read_names
+from streamsift.runtime.input import is_topic, missing, read_names
 
 
 class OutputFormat(StrEnum):
@@ -85,7 +85,8 @@ def output_format(output: Path | None, given: OutputFormat | None, queries: int)
     if queries > 1 and output is None and given not in (None, OutputFormat.TABLE):
         raise SetupError(f"several queries cannot all write {given} to standard output\nHint: add --output DIRECTORY.")
     if given is None and output is not None:
-        suffix = ".json" if queries > 1 else output.suffix.lower()  # several queries write to a directory
+        # Several queries write to a directory, and a topic has no suffix.
+        suffix = ".json" if queries > 1 or is_topic(output) else output.suffix.lower()
         by_suffix = {".json": "json", ".jsonl": "json", ".csv": "csv", ".parquet": "parquet"}.get(suffix)
         if by_suffix is None:
             raise SetupError(f"unknown output format: {output}\nHint: add --format json, csv or parquet.")

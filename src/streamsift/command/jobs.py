@@ -20,6 +20,7 @@ from streamsift.command.engines import choose_engine
 from streamsift.command.options import BadRowsOption, EngineName, Options
 from streamsift.command.progress import announced_compiling, progress
 from streamsift.command.session import start_spark
+from streamsift.command.topics import check_topics, read_dataframe
 from streamsift.errors import SetupError, StreamsiftWarning
 from streamsift.runtime.input import file_format, read_schema, read_table
 from streamsift.runtime.resources import track_progress
@@ -39,11 +40,12 @@ def open_job(query: Query, options: Options, console: Console) -> Iterator[Local
     """Yield a job in process, or one on Spark; Spark is started for it and stopped afterwards."""
     if options.analyze and (options.engine is EngineName.SPARK or options.master is not None):
         raise SetupError("--analyze does not apply to Spark\nHint: remove --engine or --master to run in process.")
+    check_topics(options)
     file_format(options.source)  # reports a wrong path before Spark starts
     if choose_engine(options, console) is EngineName.LOCAL:
         yield LocalJob(query, options, console)
         return
-    spark = start_spark(console, options.master)
+    spark = start_spark(console, options.master, packages=options.packages)
     try:
         yield SparkJob(query, options, console, spark)
     finally:
@@ -228,10 +230,8 @@ class SparkJob(Job):
             save_plot(first, self.query.sketch, output)
 
     def _events(self) -> DataFrame:
-        from streamsift.spark.files import read_events
-
         with self._progress(f"reading the schema of {self.options.input}"):
-            return read_events(self.spark, self.options.source)
+            return read_dataframe(self.spark, self.options, streaming=False)
 
     def _result(self, limit: int | None = None, *, keep: bool = False) -> DataFrame:
         """Return the result, which is computed once and reused by later calls."""

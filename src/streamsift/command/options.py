@@ -20,10 +20,13 @@ from streamsift.command.arguments import OutputFormat, column_names
 from streamsift.errors import SetupError
 from streamsift.physical.plan import option_table
 from streamsift.physical.share import ShareMode
-from streamsift.runtime.input import STDIN, FileInput, TimeNotation
+from streamsift.runtime.input import STDIN, FileInput, TimeNotation, is_topic
 
 MASTER_HELP = "Spark master URL. Default: all cores of this machine."
-INPUT_HELP = "Events: a CSV, JSON or Parquet file, a directory, a glob pattern, a URI, or `-` for standard input."
+INPUT_HELP = (
+    "Events: a CSV, JSON or Parquet file, a directory, a glob pattern, a URI, `-` for standard input, or a Kafka topic "
+    "as kafka://HOST:PORT/TOPIC."
+)
 
 
 class EngineName(StrEnum):
@@ -70,7 +73,9 @@ class Options:
     time: str = _column(..., "Column with the time of the event.")
     type: str | None = _column(None, "Column with the event class.")
     order: str | None = _column(None, "Column that orders events with equal times.")
-    output: Path | None = _option(None, "File to write. Default: standard output.", "--output", "-o")
+    output: Path | None = _option(
+        None, "File to write, or a Kafka topic for a stream. Default: standard output.", "--output", "-o"
+    )
     format: OutputFormat | None = _option(
         None, "Output format. Default: by the suffix of --output; on standard output, a table.", "--format", "-f"
     )
@@ -84,7 +89,7 @@ class Options:
         metavar="SIZE",
     )
     bad_rows: BadRowsOption = _option(
-        BadRowsOption.FAIL, "Rows without a valid time: stop with an error, or drop and count them."
+        BadRowsOption.FAIL, "Rows without a valid time, and bad payloads: stop with an error, or drop and count them."
     )
     share: ShareMode = _option(
         ShareMode.AUTO, "Share work between several AGG queries: if it is cheaper, wherever possible, or never."
@@ -97,18 +102,31 @@ class Options:
         None, "Format of a time column of text, such as '%d/%m/%Y %H:%M'. Default: ISO 8601.", metavar="FORMAT"
     )
     time_unit: TimeUnit | None = _option(None, "Unit of a time column of numbers since 1970.")
+    schema: str | None = _option(
+        None,
+        "Columns of a topic's payloads, such as 't bigint, kind string'. Default: from its first records.",
+        metavar="COLUMNS",
+    )
     engine: EngineName = _option(
         EngineName.AUTO, "In process (local) or on Spark; auto runs in process unless the input is too large."
     )
     master: str | None = _option(None, MASTER_HELP, metavar="URL")
-    stream: bool = _option(False, "Follow a directory of files on Spark until Ctrl-C.")
-    once: bool = _option(False, "Stop after the files that are there now.")
+    packages: str | None = _option(
+        None, "Maven coordinates of packages for Spark, such as those of its Kafka connector.", metavar="NAMES"
+    )
+    stream: bool = _option(False, "Follow a directory of files on Spark until Ctrl-C, as a Kafka topic always is.")
+    once: bool = _option(False, "Stop after the files or records that are there now.")
     lateness: str | None = _option(None, 'How late events may arrive, such as "10 s".', metavar="DURATION")
     checkpoint: Path | None = _option(
         None, "Directory for progress and state, to resume from. Default: OUTPUT.checkpoint."
     )
     analyze: bool = _option(False, "Run the query in process and compare expected with actual row counts.")
     planner: Mapping[str, str] = field(default_factory=dict)  # the planner options of `option_table`
+
+    @property
+    def is_stream(self) -> bool:
+        """Return True if the query runs on a stream."""
+        return self.stream or is_topic(self.input) or is_topic(self.output)
 
     @property
     def source(self) -> FileInput:
@@ -143,13 +161,13 @@ EVENTS = ("query_files", "input", "time", "type", "order")
 PLANNER = ("plan", "condense", "cache", "strategy", "rank", "share", "schedule", "spread")
 RESULT = ("output", "format", "as_json", "plot", "fail_on_empty", "limit", "memory_limit", "bad_rows")
 READING = ("input_format", "delimiter", "time_format", "time_unit")
-ENGINE = (*READING, "engine", "master")
+ENGINE = (*READING, "schema", "engine", "master", "packages")
 STREAM = ("stream", "once", "lateness", "checkpoint")
 
 PANELS = {
-    "Input": ("input", "input_format", "delimiter", "time", "time_format", "time_unit", "type", "order", "bad_rows"),
+    "Input": ("input", *READING[:2], "schema", "time", *READING[2:], "type", "order", "bad_rows"),
     "Output": ("output", "format", "as_json", "plot", "limit", "fail_on_empty", "analyze"),
-    "Spark": ("engine", "master", "memory_limit"),
+    "Spark": ("engine", "master", "packages", "memory_limit"),
     "Streaming": STREAM,
     "Planner": PLANNER,
 }

@@ -30,7 +30,11 @@ OTHERWISE = "or run without Spark: --engine local."
 
 
 def start_spark(
-    console: Console, master: str | None, name: str = "streamsift", muted: threading.Event | None = None
+    console: Console,
+    master: str | None,
+    name: str = "streamsift",
+    muted: threading.Event | None = None,
+    packages: str | None = None,
 ) -> SparkSession:
     """Start a session; raise SetupError at once if Java or pyspark is missing.
 
@@ -46,7 +50,7 @@ def start_spark(
             f"Hint: pip install 'streamsift[spark]', {OTHERWISE}"
         ) from error
     with relay_stderr(console, muted or threading.Event()), progress(console, "starting Spark"):
-        spark = local_session(master, name)
+        spark = local_session(master, name, packages)
     if master is not None and not LOCAL_MASTER.fullmatch(master):
         _check_executors(console, spark)
     return spark

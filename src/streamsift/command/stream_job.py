@@ -1,4 +1,7 @@
-"""Run a query on a directory that files are added to, until interrupted, with a live table on the terminal."""
+"""Run a query on a directory that files are added to, or on a Kafka topic, until interrupted.
+
+The terminal shows a live table.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,9 @@ from streamsift.command.jobs import as_written, lines_of, nouns
 from streamsift.command.options import EngineName, Options
 from streamsift.command.progress import Reading, live_table, progress, summary
 from streamsift.command.session import start_spark
+from streamsift.command.topics import check_topics, lines_writer, read_dataframe
 from streamsift.errors import SetupError
-from streamsift.runtime.input import file_format, is_uri
+from streamsift.runtime.input import file_format, is_topic, is_uri
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,8 +36,8 @@ if TYPE_CHECKING:
 SECONDS_PER_LOOK = 1
 STOPPING = "interrupted: the current micro-batch is discarded"
 NO_CHECKPOINT = (
-    "this run has no checkpoint, so its progress and state are lost; the next run starts from the first file\n"
-    "Hint: add --checkpoint DIRECTORY, or --output PATH, to let the next run resume."
+    "this run has no checkpoint, so its progress and state are lost; the next run starts from the beginning\n"
+    "Hint: add --checkpoint DIRECTORY, or --output DIRECTORY, to let the next run resume."
 )
 
 
@@ -41,7 +45,7 @@ def check_stream(options: Options, queries: int, output_format: OutputFormat) ->
     """Raise if the options cannot be used on a stream."""
     is_csv = output_format is OutputFormat.CSV
     for is_wrong, message in (
-        (not options.stream, "--once, --lateness and --checkpoint require --stream"),
+        (not options.is_stream, "--once, --lateness and --checkpoint require --stream"),
         (queries > 1, "--stream takes one query\nHint: use streamsift.run_many in Python to run several on a stream."),
         (options.limit is not None, "--limit does not apply to streams"),
         (options.memory_limit is not None, "--memory-limit does not apply to streams"),
@@ -54,11 +58,12 @@ def check_stream(options: Options, queries: int, output_format: OutputFormat) ->
     ):
         if is_wrong:
             raise SetupError(message)
+    check_topics(options)
 
 
 @dataclass(frozen=True, slots=True)
 class StreamJob:
-    """A query over the files of a directory, including files that are added later."""
+    """A query over the files of a directory, including files that are added later, or over a Kafka topic."""
 
     query: Query
     options: Options
@@ -68,22 +73,22 @@ class StreamJob:
     def run(self) -> None:
         """Run the stream until it ends or is interrupted. A checkpoint next to the output lets the next run resume."""
         path, output, checkpoint = self.options.input, self.options.output, self.options.checkpoint
-        if checkpoint is None and output is not None:
+        to_topic = is_topic(output)
+        if checkpoint is None and output is not None and not to_topic:
             checkpoint = output.with_name(f"{output.name}.checkpoint")
         if not is_uri(path) and not Path(path).is_dir():
             raise SetupError(f"--stream requires a directory as input: {path} is not a directory")
-        if output is not None and output.exists() and not (checkpoint and checkpoint.exists()):
+        if output is not None and not to_topic and output.exists() and not (checkpoint and checkpoint.exists()):
             raise SetupError(
                 f"output path already exists, and has no checkpoint: {output}\nHint: remove it or choose another path."
             )
         choose_engine(self.options, self.console)
         interrupted = threading.Event()
-        spark = start_spark(self.console, self.options.master, "streamsift", interrupted)
-        from streamsift.spark.files import stream_events
+        spark = start_spark(self.console, self.options.master, "streamsift", interrupted, self.options.packages)
 
         try:
             with progress(self.console, f"reading the schema of {self.options.input}"):
-                events = stream_events(spark, self.options.source)
+                events = read_dataframe(spark, self.options, streaming=True)
             result = self.query.run(events, lateness=self.options.lateness, **self.options.run_arguments)
             with tempfile.TemporaryDirectory(prefix="streamsift-", ignore_cleanup_errors=True) as temporary:
                 stream = self._start(result, checkpoint or Path(temporary))
@@ -95,6 +100,8 @@ class StreamJob:
         output = self.options.output
         if output is None:
             writer = lines_of(result).writeStream.foreachBatch(_to_stdout)
+        elif is_topic(output):
+            writer = lines_writer(lines_of(result), output)
         else:
             written, source = as_written(result, self.output_format)
             writer = written.writeStream.format(source).option("header", True).option("path", str(output))
@@ -122,6 +129,8 @@ class StreamJob:
     @property
     def _unit(self) -> str:
         """Return what Spark counts as input: of CSV and JSON files, lines, with headers."""
+        if is_topic(self.options.input):
+            return "records"
         return "rows" if file_format(self.options.source) == "parquet" else "lines"
 
     def _report_interrupt(self, checkpoint: Path | None) -> None:

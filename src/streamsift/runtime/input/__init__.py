@@ -6,6 +6,7 @@
 - `text_types`: choose the type of a column of text and convert it, for both engines
 - `times`: convert a time column of a given format or unit
 - `frames`: convert a pandas DataFrame
+- `topics`: parse the location of a Kafka topic
 
 Only Parquet stores types. The types of CSV columns, and of JSON numbers that a double may round, are chosen from all
 values. Spark's Python workers call the same code, so a file has the same rows on both engines.
@@ -61,3 +62,4 @@ from streamsift.runtime.input.text_types import (
     shape_of,
 )
 from streamsift.runtime.input.times import UNITS, TimeNotation, times_of, with_times
+from streamsift.runtime.input.topics import Topic, is_topic, topic_of

@@ -20,6 +20,7 @@ import pyarrow.fs
 
 from streamsift.errors import BadInputError, SetupError
 from streamsift.runtime.input.times import TimeNotation
+from streamsift.runtime.input.topics import is_topic, topic_of
 
 FORMATS = {
     ".csv": "csv",
@@ -82,6 +83,8 @@ def is_uri(location: str) -> bool:
 def file_format(given: FileInput | Path | str) -> str:
     """Return the format of an input: as given, or else by the suffix of its files."""
     source = as_input(given)
+    if is_topic(source.location):
+        return _payload_format(source)
     if source.location == STDIN and source.format is None:
         raise SetupError("standard input has no file name to show its format\nHint: add --input-format csv or json.")
     names = [source.location] if is_uri(source.location) else [str(path) for path in local_files(source.location)]
@@ -91,6 +94,13 @@ def file_format(given: FileInput | Path | str) -> str:
     if len(by_suffix) != 1 or by_suffix[0] is None:
         raise SetupError(f"the file name does not show the format of {source.location}{GIVE_FORMAT}")
     return by_suffix[0]
+
+
+def _payload_format(source: FileInput) -> str:
+    topic_of(source.location)  # raises if it is invalid
+    if source.format not in (None, "json") or source.delimiter is not None:
+        raise SetupError("the payloads of a topic are JSON\nHint: remove --input-format and --delimiter.")
+    return "json"
 
 
 def delimiter_of(given: FileInput | Path | str) -> str:

@@ -23,6 +23,7 @@ from streamsift.runtime.input import (
     NULL_FOLDER,
     FileInput,
     TextShape,
+    TimeNotation,
     as_input,
     check_folders,
     check_unique,
@@ -53,14 +54,19 @@ LOCAL_SETTINGS = {
 }
 
 
-def local_session(master: str | None = None, name: str = "streamsift") -> SparkSession:
-    """Return a Spark session for the command line; by default, on all cores of this machine."""
+def local_session(master: str | None = None, name: str = "streamsift", packages: str | None = None) -> SparkSession:
+    """Return a Spark session for the command line; by default, on all cores of this machine.
+
+    `packages` are Maven coordinates, separated by commas.
+    """
     # Workers must run the Python in which streamsift is installed.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     cores = os.cpu_count() or 1
     builder = SparkSession.builder.master(master or f"local[{cores}]").appName(name)
     settings = {**LOCAL_SETTINGS, "spark.sql.shuffle.partitions": str(4 * cores)}
+    if packages:
+        settings["spark.jars.packages"] = packages
     for key, value in settings.items():
         builder = builder.config(key, value)
     try:
@@ -119,7 +125,7 @@ def _text_events(
     except SpansLines:
         files = replace(files, whole=True)
         converter = make(_lines(spark.read, files), _with_names(spark, files, is_json), is_stream=is_stream)
-    types = converter.types | _time_type(source)
+    types = converter.types | _time_type(source.times)
     if not converter.types:
         raise BadInputError(f"{source.location} has no columns")
     schema = pa.schema([(name, types[name]) for name in converter.types])
@@ -178,9 +184,8 @@ def _with_names(spark: SparkSession, files: TextFiles, is_json: bool) -> TextFil
     return replace(files, names=names, folders=folders)
 
 
-def _time_type(source: FileInput) -> dict[str, pa.DataType]:
+def _time_type(times: TimeNotation | None) -> dict[str, pa.DataType]:
     """Return the type of the time column if its format or unit is given."""
-    times = source.times
     if times is None or not times.is_given:
         return {}
     has_zone = times.unit is not None or "%z" in (times.format or "")
@@ -195,13 +200,18 @@ def _parquet(spark: SparkSession, reader: DataFrameReader | DataStreamReader, so
         events = _load(reader.schema(events.schema), "parquet", source.location)
     for name, shape in shapes.items():
         events = events.withColumn(name, _folder_column(name, shape))
-    types = {name: kind for name, kind in _time_type(source).items() if name in events.columns}
+    return with_time_type(events, source.times)
+
+
+def with_time_type(events: DataFrame, times: TimeNotation | None) -> DataFrame:
+    """Convert the time column if its format or unit is given."""
+    types = {name: kind for name, kind in _time_type(times).items() if name in events.columns}
     if not types:
         return events
 
     def convert(batches: Batches) -> Batches:
         for batch in batches:
-            table = with_times(pa.Table.from_batches([batch]), source.times).combine_chunks()
+            table = with_times(pa.Table.from_batches([batch]), times).combine_chunks()
             check_fine(table.schema)
             yield from table.to_batches()
 
