@@ -31,6 +31,7 @@ FUNCTIONS = {
     "Queries": ("query", "Query"),
     BUILD: ("event", "seq", "all_of", "any_of"),
     "Many queries": ("run_many", "explain_many"),
+    "Streams in process": ("Stream", "StreamMetrics", "open_many", "resume"),
     "Charts": ("show", "plot"),
 }
 
@@ -66,7 +67,7 @@ def _methods(owner: type) -> Iterator[str]:
     for name, member in vars(owner).items():
         if name.startswith("_") or name in INTERNAL or not (inspect.isfunction(member) or isinstance(member, property)):
             continue
-        yield f"### Query.{name}\n"
+        yield f"### {owner.__name__ if owner is not Buildable else 'Query'}.{name}\n"
         yield from _described(name, member) if inspect.isfunction(member) else _text(member)
 
 

@@ -350,6 +350,7 @@ class Leaf:
     variable: str
     rows: tuple[Row, ...]
     quantifier: ast.Quantifier | None
+    nearest: ast.Nearest | None = None
 
     @property
     def grows(self) -> bool:
@@ -484,16 +485,18 @@ class Query:
         self.names = {
             prefix + (event.variable or event.class_name)
             for prefix, statement in self.prefixed()
-            for event in written_events(statement.pattern)
+            for event in (*written_events(statement.pattern), *((statement.until,) if statement.until else ()))
             if event.class_name not in self.definitions
         }
         self.partition = self.columns(self.statement.partition_by)
         self.group = self.columns(self.statement.group_by)
-        self.pattern = self.scope(self.statement, "", ())
+        self.pattern = negating_nearest(self.scope(self.statement, "", ()))
         self.leaves = tuple(leaves(self.pattern))
         self.groups = {leaf.variable for leaf in self.leaves if leaf.quantifier}
         self.enclosing = negation_paths(self.pattern)
+        self.until = self.until_leaf()
         self.pieces, self.sames = self.predicates()
+        self.pieces += list(self.pieces_of_nearest())
 
     def prefixed(self) -> Iterator[tuple[str, ast.Statement]]:
         yield from ((f"{name}.", definition) for name, definition in self.definitions.items())
@@ -556,9 +559,9 @@ class Query:
         match pattern:
             case ast.Event(class_name=name) if name in self.definitions:
                 return self.scope(self.definitions[name], f"{name}.", partition)
-            case ast.Event(class_name=name, variable=variable, quantifier=quantifier):
+            case ast.Event(class_name=name, variable=variable, quantifier=quantifier, nearest=nearest):
                 rows = [row for row in self.class_rows(pattern, prefix) if not any(map(missing, row.at(partition)))]
-                return Leaf(prefix + (variable or name), tuple(rows), quantifier)
+                return Leaf(prefix + (variable or name), tuple(rows), quantifier, nearest)
             case ast.Not(operand=operand):
                 return ast.Not(self.resolve_pattern(operand, prefix, partition))
         inner = tuple(self.resolve_pattern(operand, prefix, partition) for operand in pattern.operands)
@@ -580,10 +583,40 @@ class Query:
         for predicate, node in written_predicates(self.pattern):
             for part in split(predicate):
                 if isinstance(part, ast.SameAttribute):
-                    sames.append(Same(self.stream.column(part.attribute), variables(node)))
+                    until = {self.until.variable} if self.until is not None and node is self.pattern else frozenset()
+                    sames.append(Same(self.stream.column(part.attribute), variables(node) | until))
                 else:
                     pieces.append(self.piece(part, node))
         return pieces, sames
+
+    # NEXT B b is `!B b', B b`, and LATEST A a is `A a, !A a'`; UNTIL D d forbids d between the match's ends.
+
+    def until_leaf(self) -> Leaf | None:
+        if self.statement.until is None:
+            return None
+        leaf = self.resolve_pattern(self.statement.until, "", self.partition)
+        assert isinstance(leaf, Leaf)
+        self.enclosing[leaf.variable] = (MATCH, frozenset({leaf.variable}))
+        return leaf
+
+    def pieces_of_nearest(self) -> Iterator[Piece]:
+        """Yield the conjuncts on b, and else only on variables written before b (LATEST: after it), for b'."""
+        order = [leaf.variable for leaf in leaves(self.pattern, negated=True)]
+        for leaf in (leaf for leaf in leaves(self.pattern, negated=True) if leaf.nearest):
+            at, other = order.index(leaf.variable), f"{leaf.variable}'"
+            given = order[:at] if leaf.nearest is ast.Nearest.NEXT else order[at + 1 :]
+            around = self.enclosing[leaf.variable]
+            visible = {name for name in given if self.enclosing[name] == around[: len(self.enclosing[name])]}
+            for piece in self.pieces:
+                if leaf.variable in piece.variables <= visible | {leaf.variable} and not piece.over_group:
+
+                    def renamed(node: Any, old: str = leaf.variable, new: str = other) -> Any:
+                        is_old = isinstance(node, ast.Name) and node.parts[0] == old
+                        return ast.Name((new, *node.parts[1:])) if is_old else node
+
+                    expression = rewritten(piece.expression, renamed)
+                    owner = max((self.enclosing[name] for name in mentioned(expression)), key=len)[-1]
+                    yield Piece(expression, mentioned(expression), owner, over_group=False)
 
     def piece(self, expression: ast.Expression, node: Pattern) -> Piece:
         def pairs(inner: Any) -> Any:  # under OR or NOT, `[attr]` compares the positive variables of the operator
@@ -654,6 +687,20 @@ def written_predicates(node: Pattern) -> Iterator[tuple[ast.Expression, Pattern]
         yield predicate, node
     for operand in operands(node):
         yield from written_predicates(operand)
+
+
+def negating_nearest(node: Pattern) -> Pattern:
+    """Put the negated variable of NEXT before, and that of LATEST after, its component of a SEQ."""
+    if isinstance(node, Leaf):
+        return node
+    if isinstance(node, Scope | ast.Not):
+        return replace(node, operand=negating_nearest(node.operand))
+    components: list[Pattern] = []
+    for operand in map(negating_nearest, node.operands):
+        nearest = operand.nearest if isinstance(operand, Leaf) else None
+        other = [ast.Not(Leaf(f"{operand.variable}'", operand.rows, None))] if isinstance(operand, Leaf) else []
+        components += other * (nearest is ast.Nearest.NEXT) + [operand] + other * (nearest is ast.Nearest.LATEST)
+    return replace(node, operands=tuple(components))
 
 
 def negation_paths(node: Pattern, path: tuple[Negation, ...] = (MATCH,)) -> dict[str, tuple[Negation, ...]]:
@@ -778,6 +825,30 @@ class Search:
             and all(binding[leaf.variable] or leaf.may_be_empty for leaf in leaves(self.tree))
             and self.consistent(binding)
             and self.negations_hold(self.tree, binding, self.bounds)
+            and (self.owner != MATCH or not any(self.ends_match(row, binding) for row in self.until_rows(binding)))
+        )
+
+    def until_rows(self, binding: Binding) -> list[Row]:
+        """Return the rows of UNTIL's class strictly between the start and the end of the match, but not of it."""
+        if self.query.until is None:
+            return []
+        start, end = span(rows_of(binding))
+        return [row for row in self.query.until.rows if start < row.key < end and row not in rows_of(binding)]
+
+    def ends_match(self, row: Row, binding: Binding) -> bool:
+        """Return True if a row satisfies all conditions on the variable of UNTIL."""
+        assert self.query.until is not None
+        variable = self.query.until.variable
+        visible = {**binding, variable: (row,)}
+        return all(
+            holds(piece.expression, visible)
+            for piece in self.query.pieces
+            if variable in piece.variables and piece.variables <= visible.keys()
+        ) and all(
+            compare("=", row.values[same.column], other.values[same.column])
+            for same in self.query.sames
+            if variable in same.variables
+            for other in rows_of({name: visible[name] for name in same.variables if name in binding})
         )
 
     def consistent(self, binding: Binding) -> bool:

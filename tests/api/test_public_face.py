@@ -15,9 +15,9 @@ import pytest
 import streamsift as ss
 
 NAMES = """
-    BadInputError BadRowsWarning MemoryLimitExceeded Query QueryError QuerySyntaxError SetupError StreamsiftError
-    StreamsiftWarning UnmatchedClassWarning UnsupportedQuery all_of any_of check_cluster event explain_many metrics
-    plot query register run_many seq show
+    BadInputError BadRowsWarning MemoryLimitExceeded Query QueryError QuerySyntaxError SetupError Stream StreamMetrics
+    StreamsiftError StreamsiftWarning UnmatchedClassWarning UnsupportedQuery all_of any_of check_cluster event
+    explain_many metrics open_many plot query register resume run_many seq show
 """.split()
 
 
@@ -27,6 +27,7 @@ DOCUMENTED = (
     "api.arguments",
     "api.many",
     "api.show",
+    "api.streams",
     "errors",
     "runtime.resources.budget",
     "view.axes",

@@ -15,10 +15,11 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import Row
 
+from streamsift.logical import lateness_of
 from streamsift.physical.plan.plan import Plan
 from streamsift.runtime.stream.engine import ManyEngine
 from streamsift.spark.columns import query_of_all
-from streamsift.spark.columns.event_time import event_time, lateness_of
+from streamsift.spark.columns.event_time import event_time
 from streamsift.spark.distribute.routing import bucket_numbers
 from streamsift.spark.stream import stateful
 from streamsift.spark.stream.identity import describe_state, to_text

@@ -48,6 +48,8 @@ class Refusal:
 
 
 REFUSALS = (
+    Refusal("UNTIL with a pattern that does not begin and end with single events", "PATTERN A+ a; B b UNTIL C c"),
+    Refusal("UNTIL together with `[attr]` inside SEQ", "PATTERN SEQ(A a, B b, [id]) UNTIL C c"),
     Refusal("Predicates between two Kleene groups", "PATTERN A+ a; B+ b WHERE a.x < b.x"),
     Refusal("Predicates between a Kleene group and a negated variable", "PATTERN SEQ(A+ a, !B b, C c) WHERE a.x < b.x"),
     Refusal(

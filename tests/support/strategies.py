@@ -201,6 +201,75 @@ def on_a_stream(script: s.Script) -> s.Script:
 
 
 @st.composite
+def nearest_queries(draw: st.DrawFn) -> s.Script:
+    """Generate queries in which components of SEQ are NEXT or LATEST, and which may end at an UNTIL."""
+    script = draw(
+        st.one_of(
+            flat_queries(4),
+            queries(max_variables=4, groups=15, aggregates=False, ranking=False),
+            queries(max_variables=4, kleene=False, detection=False),
+            negating_queries(),
+        )
+    )
+    chance = random.Random(draw(st.integers(0, 2**32)))
+    names = {definition.name for definition in script.definitions}
+    definitions = tuple(
+        replace(each, statement=_with_nearest(each.statement, names, chance)) for each in script.definitions
+    )
+    statement = _with_nearest(script.statement, names, chance)
+    if chance.random() < 0.3:
+        statement = _with_until(statement, names, chance)
+    return s.Script(definitions, statement)
+
+
+def _with_nearest(statement: s.Statement, names: set[str], chance: random.Random) -> s.Statement:
+    def changed(pattern: Any, has_before: bool, has_after: bool, in_sequence: bool) -> Any:
+        match pattern:
+            case s.Event():
+                allowed = [*[s.Nearest.NEXT] * has_before, *[s.Nearest.LATEST] * has_after]
+                is_nearest = in_sequence and pattern.class_name not in names and allowed and chance.random() < 0.6
+                return replace(pattern, nearest=chance.choice(allowed)) if is_nearest else pattern
+            case s.Not():
+                return replace(pattern, operand=changed(pattern.operand, has_before, has_after, False))
+        positive = [not isinstance(operand, s.Not) for operand in pattern.operands]
+        is_sequence = isinstance(pattern, s.Seq)
+        operands = tuple(
+            changed(
+                operand,
+                has_before or (is_sequence and any(positive[:at])),
+                has_after or (is_sequence and any(positive[at + 1 :])),
+                is_sequence,
+            )
+            for at, operand in enumerate(pattern.operands)
+        )
+        return replace(pattern, operands=operands)
+
+    # The bound of a definition without a window depends on where it is used; SEQ gives its inner components bounds.
+    return replace(statement, pattern=changed(statement.pattern, False, False, in_sequence=False))
+
+
+def _with_until(statement: s.Statement, names: set[str], chance: random.Random) -> s.Statement:
+    """Add UNTIL to a SEQ that begins and ends with a single event."""
+    pattern = statement.pattern
+    if not isinstance(pattern, s.Seq) or any(isinstance(each, s.SameAttribute) for each in pattern.predicates):
+        return statement
+    positive = [operand for operand in pattern.operands if not isinstance(operand, s.Not)]
+    ends = positive[:1] + positive[-1:]
+    if len(positive) < 2 or any(
+        not isinstance(end, s.Event) or end.quantifier or end.class_name in names for end in ends
+    ):
+        return statement
+    kind = chance.choice([*KINDS[:3], "ANY"])
+    statement = replace(statement, until=s.Event(kind, "stop", any_row=kind == "ANY"))
+    if chance.random() < 0.5:
+        name = ends[0].variable or ends[0].class_name  # type: ignore[union-attr]
+        piece = s.Comparison((s.Name(("stop", "n")), s.Name((name, "n"))), (chance.choice(["<", ">=", "="]),))
+        where = piece if statement.where is None else s.AllOf((statement.where, piece))
+        statement = replace(statement, where=where)
+    return statement
+
+
+@st.composite
 def group_queries(draw: st.DrawFn, forms: Sequence[str] = ("detect", "detect", "aggregate", "rank")) -> s.Script:
     """Generate short patterns with Kleene groups: leading, in the middle, trailing, negated, in branches of OR."""
     form = draw(st.sampled_from(forms))

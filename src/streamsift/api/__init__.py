@@ -3,6 +3,7 @@
 - `query`: run, explain and check a query; create one; register the SQL function; read stream metrics.
 - `building`: the methods that add a clause or combine patterns.
 - `many`: run or explain many queries at once.
+- `streams`: run queries on a stream in this process.
 - `arguments`: check arguments.
 - `show`: draw results.
 - `magic`: the IPython extension.
@@ -13,6 +14,7 @@ pyspark is imported when a DataFrame is given, Altair when a chart is drawn.
 
 from streamsift.api.arguments import memory_bytes
 from streamsift.api.magic import load_ipython_extension, unload_ipython_extension
-from streamsift.api.many import ShareName, explain_many, run_many
+from streamsift.api.many import ShareName, explain_many, open_many, run_many
 from streamsift.api.query import Query, all_of, any_of, check_cluster, event, metrics, query, register, seq
 from streamsift.api.show import plot, show
+from streamsift.api.streams import Stream, StreamMetrics, resume

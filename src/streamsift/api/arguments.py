@@ -107,7 +107,7 @@ def check_columns(names: list[str]) -> None:
         raise QueryError(f"Spark cannot distinguish these columns: {twice}", hint=hint)
 
 
-def as_table(data: Any) -> pa.Table:
+def as_table(data: Any, call: str = "run_local()") -> pa.Table:
     match data:
         case pa.Table():
             return data
@@ -124,7 +124,7 @@ def as_table(data: Any) -> pa.Table:
     if hasattr(data, "__arrow_c_stream__") and not is_spark(data):
         return pa.table(data)
     other = type_name(data)
-    raise TypeError(f"run_local() takes a pyarrow or pandas table, not {other}; use run() for a Spark DataFrame")
+    raise TypeError(f"{call} takes a pyarrow or pandas table, not {other}; use run() for a Spark DataFrame")
 
 
 def schema_of(data: Any) -> tuple[pa.Schema, dict[str, Any]]:

@@ -261,6 +261,54 @@ class Buildable:
         """
         return self._repeated(s.Repeat.EXACTLY, count)
 
+    def next(self) -> Self:
+        """Bind the next event of the class after the event before it: `NEXT A`.
+
+        Returns:
+            A new query.
+
+        Raises:
+            QueryError: The pattern is not a single event class.
+
+        Example:
+            >>> import streamsift as ss
+            >>> print(ss.seq(ss.event("A", "a"), ss.event("B", "b").next()))
+            PATTERN SEQ(A a, NEXT B b)
+        """
+        return self._nearest(s.Nearest.NEXT)
+
+    def latest(self) -> Self:
+        """Bind the latest event of the class before the event after it: `LATEST A`.
+
+        Returns:
+            A new query.
+
+        Raises:
+            QueryError: The pattern is not a single event class.
+
+        Example:
+            >>> import streamsift as ss
+            >>> print(ss.seq(ss.event("A", "a").latest(), ss.event("B", "b")))
+            PATTERN SEQ(LATEST A a, B b)
+        """
+        return self._nearest(s.Nearest.LATEST)
+
+    def until(self, event: str) -> Self:
+        """Add UNTIL: no event of this class lies between the first and the last event of a match.
+
+        Args:
+            event: Class, with a variable for predicates if needed.
+
+        Returns:
+            A new query.
+
+        Example:
+            >>> import streamsift as ss
+            >>> print(ss.query("SEQ(A a, B b)").until("Stop s"))
+            PATTERN SEQ(A a, B b) UNTIL Stop s
+        """
+        return self._with(f"UNTIL {event}")
+
     def __invert__(self) -> Self:
         return self._of(s.Not(self._pattern))
 
@@ -294,6 +342,13 @@ class Buildable:
         if repeat is s.Repeat.EXACTLY and (count is None or count < 1):
             raise QueryError(f"invalid quantifier: [{count}]", hint="use an integer of at least 1.")
         return self._of(replace(pattern, quantifier=s.Quantifier(repeat, count)))
+
+    def _nearest(self, nearest: s.Nearest) -> Self:
+        pattern = self._pattern
+        if not isinstance(pattern, s.Event):
+            hint = f"apply {nearest.value} to a single event class."
+            raise QueryError(f"{nearest.value} cannot apply to `{print_pattern(pattern)}`", hint=hint)
+        return self._of(replace(pattern, nearest=nearest))
 
     @property
     def _pattern(self) -> s.Pattern:

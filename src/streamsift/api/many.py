@@ -1,4 +1,4 @@
-"""Run many queries on the same events with one scan and one shuffle; count shared sub-patterns once."""
+"""Run many queries on the same events with one scan and one shuffle or one stream; count shared sub-patterns once."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 from streamsift.api import arguments
 from streamsift.api.arguments import BadRowsPolicy, Roles, as_table, is_spark, memory_bytes, schema_of
 from streamsift.api.query import Query, query
+from streamsift.api.streams import Opening, Stream, open_stream
 from streamsift.errors import QueryError
 from streamsift.physical import PlannerKeywords
 from streamsift.physical.explain import describe_sharing
@@ -113,6 +114,53 @@ def _run_local(
     return {name: pa.Table.from_batches(of_query, schema(name)) for name, of_query in batches.items()}
 
 
+def open_many(
+    queries: Queries,
+    schema: Any,
+    *,
+    time: str,
+    type: str | None = None,
+    order: str | None = None,
+    lateness: str | float | None = None,
+    bad_rows: BadRowsPolicy = "fail",
+    memory_limit: int | str | None = None,
+    **choices: Unpack[PlannerKeywords],
+) -> Stream[dict[str, pa.Table]]:
+    """Open one stream in this process for many queries, which share the events in its state.
+
+    Args:
+        queries: Queries or query texts, by name.
+        schema: Arrow schema of the events, or a table, of which no row is read.
+        time: Name of the time column.
+        type: Name of the column that contains the event class. Default: none.
+        order: Name of a column that orders events with equal times. Default: none.
+        lateness: How late events may arrive, as in `Query.open`. Default: 0.
+        bad_rows: "fail" (default) or "drop", as in `Query.open`.
+        memory_limit: Memory that the stream may use, as in `Query.open`. Default: half of the memory available to the
+            process.
+        **choices: Planner options, as in `Query.run`; each applies to the queries that allow it.
+
+    Returns:
+        A `Stream`, whose methods return dicts of pyarrow Tables by query name.
+
+    Raises:
+        QueryError: A query does not fit the schema, or an argument is invalid.
+        UnsupportedQuery: This version cannot evaluate a query on a stream.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> queries = {"ab": "SEQ(A a, B b) WITHIN 9 RETURN b.t AS at", "ba": "SEQ(B b, A a) WITHIN 9 RETURN a.t AS at"}
+        >>> stream = open_many(queries, pa.schema({"t": pa.int64(), "kind": pa.string()}), time="t", type="kind")
+        >>> rows = stream.push([{"t": 1, "kind": "A"}, {"t": 4, "kind": "B"}])
+        >>> {name: table.to_pylist() for name, table in stream.finish().items()}
+        {'ab': [{'at': 4}], 'ba': []}
+    """
+    check_queries(queries)
+    texts = {name: (query(one) if isinstance(one, str) else one).text for name, one in queries.items()}
+    opening = Opening(texts, Roles(time, type, order), lateness, bad_rows, choices, is_many=True)
+    return open_stream(opening, schema, memory_limit)
+
+
 def explain_many(
     queries: Queries,
     data: Any,
@@ -158,9 +206,13 @@ def explain_many(
 def _shared(queries: Queries, data: Any, roles: Roles, how: str, choices: PlannerKeywords) -> SharingPlan:
     if how not in list(ShareMode):
         raise QueryError(f"invalid value for share: {how!r}", hint='expected "auto", "always" or "never".')
-    if not queries:
-        raise QueryError("there are no queries to run", hint='pass queries by name: {"q1": "PATTERN …"}.')
+    check_queries(queries)
     schema, settings = schema_of(data)
     parsed = {name: query(one) if isinstance(one, str) else one for name, one in queries.items()}
     plans = {name: one.plan(schema, *roles, choices, **settings) for name, one in parsed.items()}
     return plan_sharing(plans, ShareMode(how))
+
+
+def check_queries(queries: Queries) -> None:
+    if not queries:
+        raise QueryError("there are no queries to run", hint='pass queries by name: {"q1": "PATTERN …"}.')

@@ -14,6 +14,7 @@ from streamsift import logical, optimizer, physical
 from streamsift.api import arguments
 from streamsift.api.arguments import BadRowsPolicy, Roles, as_table, is_spark, memory_bytes, schema_of
 from streamsift.api.building import Buildable
+from streamsift.api.streams import Opening, Stream, StreamMetrics, open_stream
 from streamsift.errors import QueryError
 from streamsift.language import Script, parse, print_script, syntax
 from streamsift.physical import PlannerKeywords
@@ -268,6 +269,55 @@ class Query(Buildable):
         warn_unmatched([plan.query], table)
         return pa.RecordBatchReader.from_batches(schema, runtime.limited_batches(batches, budget)), budget
 
+    def open(
+        self,
+        schema: Any,
+        *,
+        time: str,
+        type: str | None = None,
+        order: str | None = None,
+        lateness: str | float | None = None,
+        bad_rows: BadRowsPolicy = "fail",
+        memory_limit: int | str | None = None,
+        **choices: Unpack[PlannerKeywords],
+    ) -> Stream[pa.Table]:
+        """Open a stream in this process, without Spark: push events, and get the rows that become final.
+
+        Over all pushes and `finish`, the stream returns the rows that `run_local` returns for the same events, except
+        that late events are dropped. See `Stream`.
+
+        Args:
+            schema: Arrow schema of the events, or a table as in `run_local`, of which no row is read.
+            time: Name of the time column: timestamp, date, number, or text in ISO format.
+            type: Name of the column that contains the event class. Default: none; then every row can be any class
+                that WITH does not define.
+            order: Name of a column that orders events with equal times. Default: none; such events are unordered.
+            lateness: How late events may arrive, as text ("10 s") or as a number in the units of the time column.
+                Default: 0.
+            bad_rows: "fail" (default) rejects a push with rows without a usable time or order; "drop" drops and counts
+                these rows.
+            memory_limit: Memory that the stream may use, in bytes or as text ("2 GB"). Default: half of the memory
+                available to the process.
+            **choices: Planner options, as in `run`.
+
+        Returns:
+            A `Stream`, whose methods return pyarrow Tables.
+
+        Raises:
+            QueryError: The query does not fit the schema, or an argument is invalid.
+            UnsupportedQuery: This version cannot evaluate the query on a stream.
+
+        Example:
+            >>> schema = pa.schema({"t": pa.int64(), "kind": pa.string()})
+            >>> stream = query("PATTERN SEQ(A a, B b) WITHIN 5 RETURN b.t AS at").open(schema, time="t", type="kind")
+            >>> rows = stream.push([{"t": 1, "kind": "A"}, {"t": 4, "kind": "B"}])
+            >>> stream.finish().to_pylist()
+            [{'at': 4}]
+        """
+        roles = Roles(time, type, order)
+        opening = Opening({"": self.text}, roles, lateness, bad_rows, choices, is_many=False)
+        return open_stream(opening, schema, memory_limit)
+
     def explain(
         self,
         data: Any = None,
@@ -443,19 +493,22 @@ def register(session: SparkSession, name: str = "streamsift") -> None:
     table_function.register(session, name, _plan_of)
 
 
-def metrics(streaming_query: StreamingQuery) -> Metrics:
-    """Return what the recent triggers of a streaming query did.
+def metrics(streaming_query: StreamingQuery | Stream[Any]) -> Metrics | StreamMetrics:
+    """Return what the recent triggers of a streaming query did, or what a stream in process has done.
 
     Args:
-        streaming_query: Running or stopped query, as returned by `writeStream.start()`.
+        streaming_query: Running or stopped query, as returned by `writeStream.start()`, or a `Stream`.
 
     Returns:
-        A `Metrics` object: rows, matches, late events, bad rows, state size and latency, in total and per trigger.
+        A `Metrics` object: rows, matches, late events, bad rows, state size and latency, in total and per trigger. Of a
+        `Stream`, its `metrics`.
 
     Example:
         >>> running = q.run(stream, time="ts").writeStream.format("memory").queryName("out").start()  # doctest: +SKIP
         >>> ss.metrics(running).matches  # doctest: +SKIP
     """
+    if isinstance(streaming_query, Stream):
+        return streaming_query.metrics
     from streamsift import spark
 
     return spark.metrics(streaming_query)

@@ -76,6 +76,7 @@ class QueryLexer(RegexLexer):
         "pattern_parts": [
             include("blank"),
             (one_of(k.PATTERN_CALLS) + r"(?=\s*\()", Keyword),
+            (rf"{one_of(k.EVENT_WORDS)}(?=\s+(?!{_NO_VARIABLE}){_NAME})", Keyword),
             include("literals"),
             include("operators"),
             (r"[(\[{]", Punctuation, "pattern"),

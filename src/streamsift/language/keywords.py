@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from streamsift.language.syntax import Emit, Unit
+from streamsift.language.syntax import Emit, Nearest, Unit
 
-CLAUSE_WORDS = frozenset("PATTERN WITH WHERE PARTITION GROUP AGG PREF WITHIN UPDATE EMIT RETURN".split())
+CLAUSE_WORDS = frozenset("PATTERN WITH WHERE UNTIL PARTITION GROUP AGG PREF WITHIN UPDATE EMIT RETURN".split())
 OPERATOR_WORDS = frozenset("AND OR NOT IN BETWEEN IS LIKE AS".split())
 CONSTANT_WORDS = frozenset("NULL TRUE FALSE".split())
 EVERYWHERE_WORDS = OPERATOR_WORDS | CONSTANT_WORDS
 MODIFIER_WORDS = frozenset("BY TOP MERGE EXCLUSIVE".split())  # keywords of one clause, names anywhere else
-GRAMMAR_WORDS = CLAUSE_WORDS | EVERYWHERE_WORDS | MODIFIER_WORDS | {"TIMESTAMP"}  # terminals of the grammar
+EVENT_WORDS = frozenset(each.value for each in Nearest)  # keywords before a class in a pattern, names anywhere else
+GRAMMAR_WORDS = (
+    CLAUSE_WORDS | EVERYWHERE_WORDS | MODIFIER_WORDS | EVENT_WORDS | {"TIMESTAMP"}
+)  # the grammar's terminals
 RESERVED_WORDS = GRAMMAR_WORDS | {"SEQ", "ANY"}  # the printer quotes names that are keywords somewhere
 PATTERN_CALLS = ("SEQ", "AND", "OR")
 OBJECTIVES = ("MIN", "MAX")

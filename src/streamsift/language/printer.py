@@ -24,7 +24,8 @@ def print_pattern(pattern: s.Pattern) -> str:
         case s.Event():
             name = "ANY" if pattern.any_row else _name(pattern.class_name)
             variable = f" {_name(pattern.variable)}" if pattern.variable else ""
-            return name + print_quantifier(pattern.quantifier) + variable
+            nearest = f"{pattern.nearest.value} " if pattern.nearest else ""
+            return nearest + name + print_quantifier(pattern.quantifier) + variable
         case s.Not():
             return "!" + print_pattern(pattern.operand)
         case s.Seq() | s.And() | s.Or():
@@ -57,6 +58,7 @@ def _statement(statement: s.Statement) -> str:
     clauses = {
         "WITH": ", ".join(f"{_name(c.name)} = ({print_expression(c.predicate)})" for c in statement.classes),
         "WHERE": print_expression(statement.where) if statement.where else "",
+        "UNTIL": print_pattern(statement.until) if statement.until else "",
         "PARTITION BY": ", ".join(print_name(name.parts) for name in statement.partition_by),
         "GROUP BY": ", ".join(print_name(name.parts) for name in statement.group_by),
         "AGG": ", ".join(map(_aggregate, statement.aggregates)),

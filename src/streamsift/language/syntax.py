@@ -172,6 +172,13 @@ class Quantifier(Written):
     count: int | None = None  # only for EXACTLY
 
 
+class Nearest(Enum):
+    """Which event of a class a component of SEQ binds, instead of any."""
+
+    NEXT = "NEXT"  # the first one after the component before it
+    LATEST = "LATEST"  # the last one before the component after it
+
+
 class _WrittenPattern(Written):
     def walk(self) -> Iterator[Written]:
         """Yield the pattern and its sub-patterns, operators before operands, without those of definitions."""
@@ -186,12 +193,13 @@ class _WrittenPattern(Written):
 
 
 class Event(_WrittenPattern):
-    """`class [quantifier] [var]`. The class name may be the name of a definition."""
+    """`[NEXT | LATEST] class [quantifier] [var]`. The class name may be the name of a definition."""
 
     class_name: str
     variable: str | None = None
     quantifier: Quantifier | None = None
     any_row: bool = False  # the unquoted class ANY (class_name is then "ANY")
+    nearest: Nearest | None = None
     variable_span: Span = field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
@@ -287,6 +295,7 @@ class Statement(Written):
     pattern: Pattern
     classes: tuple[ClassDefinition, ...] = ()
     where: Expression | None = None
+    until: Event | None = None
     partition_by: tuple[Name, ...] = ()
     group_by: tuple[Name, ...] = ()
     aggregates: tuple[Aggregate, ...] = ()

@@ -37,6 +37,7 @@ def grammar() -> dict[str, Any]:
                     {"name": "variable.other.quoted.streamsift", "match": "`(?:[^`]|``)+`"},
                     _rule("constant.numeric", rf"(?<!\w){NUMBER}(?:\s*{one_of(k.UNIT_OF)})?"),
                     _rule("keyword.control", _NOT_AFTER_DOT + one_of(k.PATTERN_CALLS) + r"(?=\s*\()"),
+                    _rule("keyword.control", _NOT_AFTER_DOT + one_of(k.EVENT_WORDS) + r"(?=\s+[\w`])"),
                     _rule("keyword.operator.word", _NOT_AFTER_DOT + one_of(k.OPERATOR_WORDS)),
                     _rule("constant.language", _NOT_AFTER_DOT + one_of(k.CONSTANT_WORDS)),
                     _rule("storage.type", r"\bTIMESTAMP(?=\s*['\"])"),

@@ -6,6 +6,7 @@ parser unambiguous tokens:
 - clause keywords are names inside brackets, so that `SEQ(Return r, Update u)` needs no quotes;
 - after a dot, every word is a column name;
 - `AND (` is a call if an operand may start there, and an infix operator after an operand;
+- NEXT and LATEST are keywords before a class, and names anywhere else;
 - an argument of SEQ, AND or OR is a predicate if it contains a comparison or a dotted name.
 """
 
@@ -16,12 +17,15 @@ from dataclasses import dataclass
 
 from lark import Token
 
-from streamsift.language.keywords import CLAUSE_WORDS, EVERYWHERE_WORDS, OBJECTIVES
+from streamsift.language.keywords import CLAUSE_WORDS, EVENT_WORDS, EVERYWHERE_WORDS, OBJECTIVES
 
 OPEN = {"LPAR": "RPAR", "LSQB": "RSQB", "LBRACE": "RBRACE"}
 CLOSE = frozenset(OPEN.values())
 # An AND after one of these tokens is infix, because they end an operand; `+` and `*` do so as quantifiers.
 ENDS_OPERAND = frozenset({"NAME", "NUMBER", "UNIT", "STRING", "NULL", "TRUE", "FALSE", "PLUS", "STAR"}) | CLOSE
+STARTS_COMPONENT = frozenset(
+    "PATTERN SEQ_STATEMENT EQ SEMICOLON COMMA LPAR LSQB LBRACE BAR AMPERSAND BANG AND OR NOT".split()
+)
 MAKES_PREDICATE = frozenset({"EQ", "NE", "LT", "LE", "GT", "GE", "IN", "BETWEEN", "IS", "LIKE", "DOT"})
 
 
@@ -51,12 +55,24 @@ def _resolve_words(tokens: list[Token]) -> list[Token]:
         elif token.type == "WORD":
             before = [t.type for t in resolved[-2:]]
             after = [t.type for t in tokens[index + 1 : index + 3]]
-            word_type = _word_type(token.value.upper(), ["", "", *before], [*after, "", ""], depth, clause)
+            word = token.value.upper()
+            if word in EVENT_WORDS and _is_before_class(before[-1:], tokens[index + 1 : index + 2], depth):
+                word_type = word
+            else:
+                word_type = _word_type(word, ["", "", *before], [*after, "", ""], depth, clause)
             resolved.append(Token.new_borrow_pos(word_type, token.value, token))
             clause = word_type if word_type in CLAUSE_WORDS else clause
         else:
             resolved.append(token)
     return resolved
+
+
+def _is_before_class(before: list[str], following: list[Token], depth: int) -> bool:
+    """Return True if a component of a pattern may start here, and the next word may be its class."""
+    if before and before[0] not in STARTS_COMPONENT:
+        return False
+    names = EVERYWHERE_WORDS if depth else EVERYWHERE_WORDS | CLAUSE_WORDS
+    return any(t.type == "QUOTED" or (t.type == "WORD" and t.value.upper() not in names) for t in following)
 
 
 def _word_type(word: str, before: list[str], after: list[str], depth: int, clause: str) -> str:

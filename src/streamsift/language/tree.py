@@ -28,6 +28,7 @@ _JOIN, _REMOVE = "merge the two into one, separated by commas.", "remove one of 
 _CLAUSES = {  # field of a statement: the keyword, and the hint if the clause is written twice
     "classes": ("WITH", _JOIN),
     "where": ("WHERE", "join the predicates with AND."),
+    "until": ("UNTIL", _REMOVE),
     "partition_by": ("PARTITION BY", _JOIN),
     "group_by": ("GROUP BY", _JOIN),
     "aggregates": ("AGG", _JOIN),
@@ -127,6 +128,7 @@ class TreeBuilder(Transformer[Token, Any]):
     predicate_argument = staticmethod(lambda children: children[1])
     with_clause = _clause_of_nodes("classes")
     where_clause = _clause("where", lambda children: children[1])
+    until_clause = _clause("until", lambda children: children[1])
     partition_clause = _clause_of_nodes("partition_by")
     group_clause = _clause_of_nodes("group_by")
     agg_clause = _clause_of_nodes("aggregates")
@@ -191,7 +193,7 @@ class TreeBuilder(Transformer[Token, Any]):
 
     def event(self, children: list[Any]) -> s.Event:
         """Build an event from a class, then an optional variable and an optional quantifier in either order."""
-        name, *rest = children
+        nearest, name, *rest = children
         variable = next((child for child in rest if isinstance(child, s.Name)), None)
         quantifier = next((child for child in rest if isinstance(child, s.Quantifier)), None)
         any_row = self._is_any(name)
@@ -200,6 +202,7 @@ class TreeBuilder(Transformer[Token, Any]):
             variable.parts[0] if variable else None,
             quantifier,
             any_row,
+            s.Nearest(nearest.upper()) if nearest else None,
             variable_span=variable.span if variable else name.span,
         )
 

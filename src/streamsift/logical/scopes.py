@@ -15,6 +15,7 @@ from streamsift.language import syntax as s
 from streamsift.language.parser import parse
 from streamsift.language.printer import print_pattern, print_script
 from streamsift.logical.bound import ROOT_SCOPE
+from streamsift.logical.written_out import written_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,7 @@ def resolve_scopes(script: s.Script) -> Scopes:
     """Number the variables and make all checks that need no schema."""
     if not script.text:  # built in Python: errors point into its canonical text
         script = parse(print_script(script))
+    script = written_out(script)
     scopes = Scopes(script)
     _check_definitions(scopes)
     events = [event for _, statement in script.statements for event in statement.pattern.events()]

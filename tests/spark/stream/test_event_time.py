@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import streamsift as ss
-from streamsift.spark.columns.event_time import CalendarTime, NumberTime, code_of, event_time, lateness_of, value_of
+from streamsift.logical import lateness_of
+from streamsift.spark.columns.event_time import CalendarTime, NumberTime, code_of, event_time, value_of
 
 DOUBLES = st.floats(allow_nan=False)
 INTEGERS = st.integers(-(2**63), 2**63 - 1)

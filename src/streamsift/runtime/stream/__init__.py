@@ -6,6 +6,8 @@
 - `matches`: the matches of detection
 - `rows`: the rows of aggregation and ranking, computed again from the events of their window
 - `totals`: the rows of aggregation over a time window or none, from totals that are updated incrementally
+- `process`: the stream of a program: micro-batches in this process, with their watermark
+- `moments`: the times that a program gives, as ticks
 - `retention`: which rows later results may still read, and how many each partition has had
 
 `physical/stream` says which decider a plan has: running totals if no event must be kept, window totals if nothing
@@ -13,3 +15,5 @@ forces a recount, rows for every other aggregation and for rankings, matches for
 """
 
 from streamsift.runtime.stream.engine import ManyEngine
+from streamsift.runtime.stream.moments import moment_of
+from streamsift.runtime.stream.process import ProcessStream

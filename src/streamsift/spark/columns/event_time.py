@@ -12,16 +12,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from streamsift.errors import QueryError, with_article
-from streamsift.language import parse
-from streamsift.language.syntax import Unit
-from streamsift.logical.bound import Binding, BoundQuery, TimeKind
-from streamsift.logical.expressions import SECONDS_PER_UNIT
+from streamsift.logical.bound import BoundQuery, TimeKind
+from streamsift.logical.lateness import CALENDAR
 
 MICROSECONDS_PER_MILLISECOND = 1000
 MILLISECONDS_PER_DAY = 86_400_000
@@ -31,8 +27,6 @@ _DROPPED_BITS = 64 - _CODE_BITS
 _MIDDLE = 1 << (_CODE_BITS - 1)
 _MAGNITUDE = (1 << 63) - 1
 _MARGIN = 3  # codes: one for the strict comparison, one for the margin of `passed`, one for rounding to a double
-
-CALENDAR = (TimeKind.TIMESTAMP, TimeKind.TEXT, TimeKind.DATE)
 
 Tick = int | float
 
@@ -99,26 +93,6 @@ def event_time(query: BoundQuery, lateness: Fraction) -> EventTime:
     data_type = query.schema.field(query.binding.time).type
     scale = data_type.scale if pa.types.is_decimal(data_type) else 0
     return NumberTime(10**scale, kind is TimeKind.FLOAT, lateness)
-
-
-def lateness_of(given: Any, binding: Binding) -> Fraction:
-    """Parse `lateness=`: seconds for calendar times, else units of the time column."""
-    if given is None:
-        return Fraction(0)
-    window = None
-    if isinstance(given, str | int | float) and not isinstance(given, bool):
-        window = parse(f"PATTERN A WITHIN {given}").statement.window
-    if window is None or window.length.unit is Unit.EVENT or window.exclusive:
-        raise QueryError(
-            f"invalid value for lateness: {given!r}", hint='expected a duration such as "10 s", or a number.'
-        )
-    unit = window.length.unit
-    if unit is not Unit.NONE and binding.time_kind not in CALENDAR:
-        raise QueryError(
-            f"lateness={given!r} has a unit, but `{binding.time}` is {with_article(binding.time_kind.value)} column",
-            hint=f"remove the unit (lateness={window.length.value}), or use a timestamp column.",
-        )
-    return Fraction(window.length.value) * SECONDS_PER_UNIT.get(unit, Fraction(1))
 
 
 def code_of(value: float) -> int:
