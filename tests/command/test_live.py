@@ -42,14 +42,17 @@ def test_state_between_counts_of_all_buckets() -> None:
     """Without data only the buckets with timers are called: what they change is added to what all had."""
     names = ("matches", "late", "bad_rows", "state_rows", "state_bytes", "state_rows_change", "state_bytes_change")
 
+    latest = "2024-05-01T12:00:00.000Z"
+
     def progress(batch: int, rows: int, *values: int) -> dict[str, object]:
         observed = dict(zip((*names, "buckets", "all_buckets"), values, strict=True))
         return {
             "batchId": batch,
+            "timestamp": "2024-05-01T12:00:00.500Z",
             "numInputRows": rows,
             "observedMetrics": {"streamsift": observed},
             "durationMs": {"triggerExecution": 7},
-            "eventTime": {"watermark": "2024-05-01T12:00:00.000Z"},
+            "eventTime": {"watermark": "2024-05-01T12:00:00.000Z", "max": latest},
         }
 
     last = [
@@ -61,6 +64,13 @@ def test_state_between_counts_of_all_buckets() -> None:
     found = metrics(SimpleNamespace(recentProgress=last))
     assert [t.state_rows for t in found.triggers] == [None, 30, 24]
     assert (found.matches, found.late, found.state_bytes, found.latency_ms) == (4, 2, 240, 7)
+    assert [t.event_lag_ms for t in found.triggers] == [507] * 3
+    assert (found.triggers[-1].arrival_ms, found.arrival_ms) == (None, None)
+    arrived = progress(7, 1, *[1] * 9)
+    arrived["observedMetrics"] |= {"streamsift_arrivals": {"first": NOW, "last": NOW}}  # type: ignore[operator]
+    assert metrics(SimpleNamespace(recentProgress=[arrived])).arrival_ms == 507
+    latest = "+144683-03-01T12:00:00.000Z"  # the code of a number
+    assert metrics(SimpleNamespace(recentProgress=[progress(1, 1, *[1] * 9)])).triggers[0].event_lag_ms is None
     fields = [{"name": name} for name in (*names, "buckets", "all_buckets")]
     on_connect = {
         **progress(7, 0, *[1] * 9),

@@ -5,6 +5,7 @@
 - `many`: run or explain many queries at once.
 - `streams`: run queries on a stream in this process.
 - `arguments`: check arguments.
+- `topics`: read a Kafka topic.
 - `show`: draw results.
 - `magic`: the IPython extension.
 
@@ -18,3 +19,4 @@ from streamsift.api.many import ShareName, explain_many, open_many, run_many
 from streamsift.api.query import Query, all_of, any_of, check_cluster, event, metrics, query, register, seq
 from streamsift.api.show import plot, show
 from streamsift.api.streams import Stream, StreamMetrics, resume
+from streamsift.api.topics import read_topic

@@ -32,8 +32,8 @@ def read_dataframe(spark: SparkSession, options: Options, *, streaming: bool) ->
         named = (options.time, options.type, options.order)
         columns = tuple(name for name in named if name is not None)
         payloads = files.Payloads(options.schema, columns, options.bad_rows.value)
-        open_topic = files.stream_topic if streaming else files.read_topic
-        return open_topic(spark, topic_of(options.input), payloads, options.source.times)
+        topic, times = topic_of(options.input), options.source.times
+        return files.open_topic(spark, topic, payloads, times, streaming=streaming)
     open_files = files.stream_events if streaming else files.read_events
     return open_files(spark, options.source)
 

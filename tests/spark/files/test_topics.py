@@ -17,7 +17,7 @@ from run_command import command
 from streamsift.command import stream_job
 from streamsift.errors import SetupError
 from streamsift.runtime.input import topic_of
-from streamsift.spark.files import Payloads, stream_topic, topic_writer
+from streamsift.spark.files import topic_writer
 
 QUERY = "PATTERN SEQ(A a, B b, !C c) WHERE [id] WITHIN 5"
 SCHEMA = "t bigint, kind string, id bigint"
@@ -41,7 +41,7 @@ def test_a_topic_to_a_topic(kafka_spark: SparkSession, broker: Broker, tmp_path:
     for partition in (0, 1):
         rows = [row for row in payloads(ROWS) if int(str(row["id"])) % 2 == partition]
         broker.send("in", rows, key="id", partition=partition)
-    events = stream_topic(kafka_spark, topic_of(broker.uri("in")), Payloads(SCHEMA, record_columns=("offset", "t")))
+    events = ss.read_topic(kafka_spark, broker.uri("in"), SCHEMA, keep=["offset", "t"])
     assert events.columns == ["t", "kind", "id", "offset"]
     matches = ss.query(QUERY).run(events, time="t", type="kind")
     writer = topic_writer(matches.select(F.to_json(F.struct("*"))), topic_of(broker.uri("out")))
@@ -55,7 +55,7 @@ def test_a_topic_to_a_topic(kafka_spark: SparkSession, broker: Broker, tmp_path:
 def test_a_bad_payload_ends_the_stream(kafka_spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     broker.create("bad")
     broker.send("bad", [*payloads(ROWS), b"{t: 1}"])
-    events = stream_topic(kafka_spark, topic_of(broker.uri("bad")), Payloads(SCHEMA))
+    events = ss.read_topic(kafka_spark, broker.uri("bad"), SCHEMA)
     writer = ss.query(QUERY).run(events, time="t", type="kind").writeStream.format("parquet")
     writer = writer.option("path", str(tmp_path / "out")).option("checkpointLocation", str(tmp_path / "checkpoint"))
     stream = writer.trigger(availableNow=True).start()
@@ -84,7 +84,7 @@ def test_the_command_line(
     code, _, error = command([*words, "--bad-rows", "drop"], capsys)
     assert code == 0, error
     assert "10 records" in error
-    assert "2 bad rows" in error
+    assert "2 without a usable time" in error
     broker.send("events", payloads([(200, "-", 0)]))
     assert command([*words, "--bad-rows", "drop"], capsys)[0] == 0
     assert received(broker, "alerts") == MATCHES
@@ -93,4 +93,4 @@ def test_the_command_line(
 def test_a_topic_that_cannot_be_read(kafka_spark: SparkSession, broker: Broker) -> None:
     broker.create("empty")
     with pytest.raises(SetupError, match="has no records that show the columns"):
-        stream_topic(kafka_spark, topic_of(broker.uri("empty")), Payloads())
+        ss.read_topic(kafka_spark, broker.uri("empty"))

@@ -12,4 +12,4 @@ CSV and JSON files are parsed by the code of the local engine, after a first pas
 from streamsift.spark.files.payloads import json_columns
 from streamsift.spark.files.sinks import counted, flat, heads
 from streamsift.spark.files.sources import local_session, read_events, stream_events, task_counter
-from streamsift.spark.files.topics import Payloads, check_connector, read_topic, stream_topic, topic_writer
+from streamsift.spark.files.topics import ARRIVALS, Payloads, open_topic, topic_writer

@@ -39,7 +39,7 @@ def json_columns(records: DataFrame, schema: StructType, *, keep: Iterable[str] 
     options = {"columnNameOfCorruptRecord": CORRUPT, "mode": "PERMISSIVE"}
     parsed = F.from_json(F.concat(F.lit(f'{{"{EVENT}":'), text, F.lit("}")), wrapped, options)
     parsed = F.when(F.is_valid_utf8(text), parsed)
-    known = records.withColumn(PARSED, parsed)
+    parsed_records = records.withColumn(PARSED, parsed)
     event, corrupt = column(PARSED).getField(EVENT), column(PARSED).getField(CORRUPT)
     is_good = event.isNotNull() & corrupt.isNull()
     good = F.when(is_good, event)
@@ -47,7 +47,7 @@ def json_columns(records: DataFrame, schema: StructType, *, keep: Iterable[str] 
         good = good.otherwise(F.raise_error(_complaint(records, text)).cast(schema))
     names = [name for name in dict.fromkeys(keep) if name not in schema.names]
     kept = [F.when(is_good, column(name)).alias(name) for name in names]
-    events = known.select(good.alias(EVENT), *kept)
+    events = parsed_records.select(good.alias(EVENT), *kept)
     return events.select(*(column(EVENT).getField(name).alias(name) for name in schema.names), *map(column, names))
 
 

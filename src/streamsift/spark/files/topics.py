@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pyspark
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
 from streamsift.errors import BadInputError, SetupError
@@ -18,6 +19,8 @@ from streamsift.spark.files.sources import with_time_type
 
 CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 SERVERS = "kafka.bootstrap.servers"
+# The observed metrics of a stream: when the records of a micro-batch were appended (`spark/stream/metrics`).
+ARRIVALS = "streamsift_arrivals"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +35,22 @@ class Payloads:
 RECORD_COLUMNS = ("key", "partition", "offset", "timestamp")
 
 
-def read_topic(spark: SparkSession, topic: Topic, payloads: Payloads, times: TimeNotation | None = None) -> DataFrame:
-    """Return the events that a topic holds now."""
-    with _missing_connector(topic):
-        return with_time_type(_events(spark, spark.read, topic, payloads), times)
+def open_topic(
+    spark: SparkSession,
+    topic: Topic,
+    payloads: Payloads,
+    times: TimeNotation | None = None,
+    *,
+    streaming: bool,
+) -> DataFrame:
+    """Return the events that a topic holds now, or stream it.
 
-
-def stream_topic(spark: SparkSession, topic: Topic, payloads: Payloads, times: TimeNotation | None = None) -> DataFrame:
-    """Stream a topic from its first record, unless its options set other `startingOffsets`."""
+    A stream starts with the first record, unless the options of the topic set other `startingOffsets`. It observes when
+    the records were appended, for `ss.metrics`.
+    """
+    reader = spark.readStream if streaming else spark.read
     with _missing_connector(topic):
-        return with_time_type(_events(spark, spark.readStream, topic, payloads), times)
+        return with_time_type(_events(spark, reader, topic, payloads), times)
 
 
 def _events(
@@ -52,8 +61,11 @@ def _events(
         schema = sampled_schema(first, str(topic), bad_rows=payloads.bad_rows)
     else:
         schema = given_schema(payloads.schema)
+    records = _records(reader, topic)
+    if isinstance(reader, DataStreamReader):
+        records = records.observe(ARRIVALS, F.min("timestamp").alias("first"), F.max("timestamp").alias("last"))
     keep = [name for name in payloads.record_columns if name in RECORD_COLUMNS]
-    return json_columns(_records(reader, topic), schema, keep=keep, bad_rows=payloads.bad_rows)
+    return json_columns(records, schema, keep=keep, bad_rows=payloads.bad_rows)
 
 
 def _records(reader: DataFrameReader | DataStreamReader, topic: Topic) -> DataFrame:

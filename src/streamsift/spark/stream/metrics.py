@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, fields
+from datetime import datetime
 from typing import Any
+
+from streamsift.spark.files import ARRIVALS
 
 METRICS = "streamsift"  # the name of the observed metrics in a query's progress
 
@@ -22,6 +26,8 @@ class Trigger:
     state_bytes: int | None
     latency_ms: int
     watermark: str | None  # a timestamp, as Spark shows it; for numeric times, a code
+    event_lag_ms: int | None = None  # from the greatest event time to the end of the trigger; None for numeric times
+    arrival_ms: int | None = None  # from the first append of a record to the end of the trigger; None but for topics
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +65,14 @@ class Metrics:
         """Return the mean latency of the triggers."""
         return sum(t.latency_ms for t in self.triggers) / len(self.triggers) if self.triggers else None
 
+    @property
+    def arrival_ms(self) -> int | None:
+        """Return the greatest time from the append of a record to the end of its trigger."""
+        return max((t.arrival_ms for t in self.triggers if t.arrival_ms is not None), default=None)
+
     def __str__(self) -> str:
-        heads = ("batch", "rows", "matches", "late", "bad rows", "state rows", "state bytes", "latency ms")
-        shown = [astuple(trigger)[: len(heads)] for trigger in self.triggers]  # all but the watermark
+        heads = tuple(field.name.replace("_", " ") for field in fields(Trigger) if field.name != "watermark")
+        shown = [tuple(getattr(trigger, head.replace(" ", "_")) for head in heads) for trigger in self.triggers]
         lines = [["-" if value is None else str(value) for value in values] for values in shown]
         widths = [max(map(len, column)) for column in zip(heads, *lines, strict=True)]
         return "\n".join("  ".join(map(str.rjust, line, widths)) for line in [list(heads), *lines])
@@ -82,6 +93,17 @@ def _by_name(observed: Any) -> dict[str, int]:
     return by_name
 
 
+def _since(earlier: Any, started: str, took_ms: int) -> int | None:
+    """Return the milliseconds from a time to the end of a trigger."""
+    if isinstance(earlier, datetime):  # in the zone of this process
+        before = earlier.astimezone()
+    elif isinstance(earlier, str) and re.match(r"\d{4}-", earlier):  # codes of numbers are in years of six digits
+        before = datetime.fromisoformat(earlier)
+    else:
+        return None
+    return round((datetime.fromisoformat(started) - before).total_seconds() * 1000) + took_ms
+
+
 def _triggers(progress: Any) -> Iterator[Trigger]:
     state: tuple[int, int] | tuple[None, None] = None, None
     last = -1
@@ -94,6 +116,8 @@ def _triggers(progress: Any) -> Iterator[Trigger]:
             state = observed["state_rows"], observed["state_bytes"]
         elif state[0] is not None:
             state = state[0] + observed["state_rows_change"], state[1] + observed["state_bytes_change"]
+        started, took = each["timestamp"], each["durationMs"].get("triggerExecution", 0)
+        times, arrivals = each["eventTime"] or {}, _by_name(each["observedMetrics"].get(ARRIVALS))
         yield Trigger(
             batch=last,
             rows=each["numInputRows"],
@@ -102,6 +126,8 @@ def _triggers(progress: Any) -> Iterator[Trigger]:
             bad_rows=observed["bad_rows"],
             state_rows=state[0],
             state_bytes=state[1],
-            latency_ms=each["durationMs"].get("triggerExecution", 0),
-            watermark=(each["eventTime"] or {}).get("watermark"),
+            latency_ms=took,
+            watermark=times.get("watermark"),
+            event_lag_ms=_since(times.get("max"), started, took),
+            arrival_ms=_since(arrivals.get("first"), started, took),
         )
