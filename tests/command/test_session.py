@@ -52,7 +52,7 @@ def test_an_interrupted_stream_says_what_is_lost_and_how_to_keep_it() -> None:
         "run the same command to resume from out.checkpoint",
         "interrupted: the current micro-batch is discarded",
         "this run has no checkpoint, so its progress and state are lost; the next run starts from the beginning",
-        "Hint: add --checkpoint DIRECTORY, or --output PATH, to let the next run resume.",
+        "Hint: add --checkpoint DIRECTORY, or --output DIRECTORY, to let the next run resume.",
     ]
 
 

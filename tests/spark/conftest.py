@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.sql import SparkSession
 
 import fast_spark
-import kafka_broker
 from kafka_jars import NoJars, broker_jars, connector_jars
+
+if TYPE_CHECKING:
+    from kafka_broker import Broker
 
 SETTINGS = {
     **fast_spark.SETTINGS,
@@ -27,18 +30,21 @@ fast_spark.prepare()
 
 
 @pytest.fixture(scope="session")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kafka_broker.Broker]:
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """Run a Kafka broker, shared by the tests of this process. Without its jars, the tests are skipped."""
+    pytest.importorskip("confluent_kafka", reason="tests with Kafka need its client: make setup")
+    from kafka_broker import running_broker
+
     try:
         broker_jars()
     except NoJars as reason:
         pytest.skip(str(reason))
-    with kafka_broker.running_broker(tmp_path_factory.mktemp("broker")) as running:
+    with running_broker(tmp_path_factory.mktemp("broker")) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
-def kafka_spark(spark: SparkSession, broker: kafka_broker.Broker) -> SparkSession:
+def kafka_spark(spark: SparkSession, broker: Broker) -> SparkSession:
     """Return the session of all tests, with Spark's Kafka connector."""
     try:
         jars = connector_jars()

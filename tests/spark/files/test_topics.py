@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from pyspark.errors import PySparkException
@@ -11,13 +12,15 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
 
 import streamsift as ss
-from kafka_broker import Broker
 from kept_session import as_command_line
 from run_command import command
 from streamsift.command import stream_job
 from streamsift.errors import SetupError
 from streamsift.runtime.input import topic_of
 from streamsift.spark.files import topic_writer
+
+if TYPE_CHECKING:
+    from kafka_broker import Broker
 
 QUERY = "PATTERN SEQ(A a, B b, !C c) WHERE [id] WITHIN 5"
 SCHEMA = "t bigint, kind string, id bigint"
