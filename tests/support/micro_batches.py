@@ -20,9 +20,8 @@ from streamsift.physical.plan.plan import Plan
 from streamsift.runtime.stream.engine import ManyEngine
 from streamsift.spark.columns import query_of_all
 from streamsift.spark.columns.event_time import event_time
-from streamsift.spark.distribute.routing import bucket_numbers
 from streamsift.spark.stream import stateful
-from streamsift.spark.stream.identity import describe_state, to_text
+from streamsift.spark.stream.buckets import BucketCount
 from streamsift.spark.stream.packing import Packer, unpack
 from streamsift.spark.stream.run import common_keys
 from streamsift.spark.stream.stateful import BucketProcessor
@@ -95,9 +94,8 @@ class Stream:
         ManyEngine(plans)  # raises if the query is not supported on a stream
         self.plans, self.query = plans, query_of_all(plans)
         self.keys = common_keys(plans)
-        self.numbers = bucket_numbers(buckets if self.keys else 1)
+        self.buckets = BucketCount(bool(self.keys), buckets)
         self.time = event_time(self.query, lateness_of(lateness, self.query.binding))
-        self.about = to_text({k: v for p in plans.values() for k, v in describe_state(p, self.keys, buckets).items()})
         self.bad_rows = bad_rows
         self.stores: dict[int, dict[str, Any]] = {}
         self.watermark = self.seen = 0
@@ -106,14 +104,14 @@ class Stream:
 
     def restart(self) -> BucketProcessor:
         """Restart the query with a new processor, so that engines cached in workers are not used."""
-        self.processor = BucketProcessor(self.plans, self.time, self.about, self.bad_rows)
+        self.processor = BucketProcessor(self.plans, self.keys, self.time, self.buckets, self.bad_rows)
         return self.processor
 
     def batch(self, rows: pa.Table | None) -> dict[str, list[Any]]:
         """Run a micro-batch, or a no-data one if `rows` is None, and return the result rows by query."""
         found: list[Row] = []
         if rows is not None:
-            messages = pa.Table.from_batches(list(Packer(self.query, self.time, self.numbers)(self._arriving(rows))))
+            messages = pa.Table.from_batches(list(Packer(self.query, self.time, self.buckets)(self._arriving(rows))))
             for seen in messages["seen"].cast(pa.int64()).drop_null().to_pylist():
                 self.seen = max(self.seen, seen // 1000 - self.time.delay_milliseconds)
             rows_of_all = messages.drop_columns("seen").to_pylist()
@@ -159,7 +157,7 @@ class Stream:
         for column in columns:
             numbers = numbers * 31 + column.to_numpy() % 1009
         rows = rows.append_column("matters", pa.array(np.ones(rows.num_rows, np.bool_)))
-        return iter(rows.append_column("bucket", pa.array(numbers % len(self.numbers))).to_batches())
+        return iter(rows.append_column("hash", pa.array(numbers)).to_batches())
 
     def _rows(self, found: list[Row]) -> dict[str, list[Any]]:
         for name in ("late", "matches", "bad_rows"):

@@ -43,6 +43,7 @@ public final class Latency {
         DataStream<Event> events =
                 environment
                         .addSource(new Source(servers, arguments[1]), "topic", TypeInformation.of(Event.class))
+                        .setParallelism(1) // as the topic has partitions
                         .assignTimestampsAndWatermarks(
                                 WatermarkStrategy.<Event>forBoundedOutOfOrderness(lateness)
                                         .withTimestampAssigner((event, before) -> event.timeMs));

@@ -41,9 +41,11 @@ def type_name(data: Any) -> str:
     return f"{type(data).__module__}.{type(data).__qualname__}"
 
 
-def check_batch(lateness: str | float | None) -> None:
-    if lateness is not None:
-        raise QueryError("lateness applies only to a streaming DataFrame", hint="remove lateness.")
+def check_batch(**stream_arguments: Any) -> None:
+    """Raise if an argument that applies only to streams is given."""
+    for name, value in stream_arguments.items():
+        if value is not None:
+            raise QueryError(f"{name} applies only to a streaming DataFrame", hint=f"remove {name}.")
 
 
 def check_policy(bad_rows: str) -> None:

@@ -35,6 +35,7 @@ def run_many(
     bad_rows: BadRowsPolicy = "fail",
     share: ShareName = "auto",
     lateness: str | float | None = None,
+    buckets: int | None = None,
     limit: int | None = None,
     memory_limit: int | str | None = None,
     **choices: Unpack[PlannerKeywords],
@@ -56,6 +57,7 @@ def run_many(
         share: "auto" (default) counts queries together if the planner expects that to be faster; "always" and "never"
             decide it.
         lateness: Allowed lateness of a stream, as in `Query.run`. Default: 0.
+        buckets: Number of hash buckets of a new stream, as in `Query.run`. Default: twice the cores of the session.
         limit: Maximum number of rows of each result; not on Spark. Default: no limit.
         memory_limit: Memory that all queries together may use, in bytes or as text ("2 GB"); not on Spark. Default:
             half of the memory available to the process.
@@ -79,7 +81,7 @@ def run_many(
     arguments.check_policy(bad_rows)
     roles = Roles(time, type, order)
     if not is_spark(data):
-        arguments.check_batch(lateness)
+        arguments.check_batch(lateness=lateness, buckets=buckets)
         limit, memory, table = arguments.check_limit(limit), memory_bytes(memory_limit), as_table(data)
         plan = _shared(queries, table, roles, share, choices)
         return _run_local(plan, queries, table, bad_rows, limit, memory)
@@ -88,8 +90,8 @@ def run_many(
 
     plan = _shared(queries, data, roles, share, choices)
     if data.isStreaming:
-        return spark.run_stream_many(data, plan, lateness=lateness, bad_rows=bad_rows)
-    arguments.check_batch(lateness)
+        return spark.run_stream_many(data, plan, lateness=lateness, bad_rows=bad_rows, buckets=buckets)
+    arguments.check_batch(lateness=lateness, buckets=buckets)
     return spark.run_batch_many(data, plan, bad_rows=bad_rows)
 
 

@@ -97,6 +97,7 @@ class Query(Buildable):
         order: str | None = None,
         bad_rows: BadRowsPolicy = "fail",
         lateness: str | float | None = None,
+        buckets: int | None = None,
         observation: Observation | None = None,
         **choices: Unpack[PlannerKeywords],
     ) -> DataFrame:
@@ -118,6 +119,9 @@ class Query(Buildable):
             bad_rows: "fail" (default) fails the job at a row without a usable time or order; "drop" drops these rows.
             lateness: Allowed lateness of a stream, as text ("10 s") or as a number in the units of the time column.
                 Default: 0. Not allowed on a batch DataFrame.
+            buckets: Number of hash buckets that a new stream spreads its keys over: partitions of Spark's state store,
+                one task each per micro-batch. Default: twice the cores of the session, 8 if it does not know them. A
+                restarted stream keeps the number in its checkpoint. Not allowed on a batch DataFrame.
             observation: pyspark `Observation` that counts dropped rows of a batch: after an action,
                 `observation.get["bad_rows"]` is their number. Default: none.
             **choices: Planner options: `plan`, `condense`, `cache`, `strategy`, `rank`, `schedule` and `spread`. The
@@ -147,8 +151,9 @@ class Query(Buildable):
             if observation is not None:
                 hint = "use ss.metrics() for the counts of a stream."
                 raise QueryError("observation is not supported on a stream", hint=hint)
-            return sign_frame(spark.run_stream(df, plan, lateness=lateness, bad_rows=bad_rows), self.text, time)
-        arguments.check_batch(lateness)
+            result = spark.run_stream(df, plan, lateness=lateness, bad_rows=bad_rows, buckets=buckets)
+            return sign_frame(result, self.text, time)
+        arguments.check_batch(lateness=lateness, buckets=buckets)
         result = spark.run_batch(df, plan, bad_rows=bad_rows, observation=observation)
         return sign_frame(result, self.text, time)
 

@@ -93,7 +93,7 @@ def run(options: Options) -> None:
     output, plot, limit = options.output, options.plot, options.limit
     given = OutputFormat.JSON if options.as_json else options.format
     chosen = arguments.output_format(output, given, len(queries))
-    if options.is_stream or options.once or options.lateness or options.checkpoint:
+    if options.is_stream or any(getattr(options, name) for name in STREAM):
         check_stream(options, len(queries), chosen)
         StreamJob(next(iter(queries.values())), options, chosen.value, stderr).run()
         return

@@ -117,6 +117,9 @@ class Options:
     stream: bool = _option(False, "Follow a directory of files on Spark until Ctrl-C, as a Kafka topic always is.")
     once: bool = _option(False, "Stop after the files or records that are there now.")
     lateness: str | None = _option(None, 'How late events may arrive, such as "10 s".', metavar="DURATION")
+    buckets: int | None = _option(
+        None, "Hash buckets of a new stream, one task each. Default: twice the cores.", metavar="NUMBER", min=1
+    )
     checkpoint: Path | None = _option(
         None, "Directory for progress and state, to resume from. Default: OUTPUT.checkpoint."
     )
@@ -156,13 +159,18 @@ class Options:
         """Return the arguments of `Query.run`."""
         return {**self.binding, "bad_rows": self.bad_rows.value}
 
+    @property
+    def stream_arguments(self) -> dict[str, Any]:
+        """Return the arguments of `Query.run` that apply only to streams."""
+        return {"lateness": self.lateness, "buckets": self.buckets}
+
 
 EVENTS = ("query_files", "input", "time", "type", "order")
 PLANNER = ("plan", "condense", "cache", "strategy", "rank", "share", "schedule", "spread")
 RESULT = ("output", "format", "as_json", "plot", "fail_on_empty", "limit", "memory_limit", "bad_rows")
 READING = ("input_format", "delimiter", "time_format", "time_unit")
 ENGINE = (*READING, "schema", "engine", "master", "packages")
-STREAM = ("stream", "once", "lateness", "checkpoint")
+STREAM = ("stream", "once", "lateness", "buckets", "checkpoint")
 
 PANELS = {
     "Input": ("input", *READING[:2], "schema", "time", *READING[2:], "type", "order", "bad_rows"),

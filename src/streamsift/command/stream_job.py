@@ -45,7 +45,7 @@ def check_stream(options: Options, queries: int, output_format: OutputFormat) ->
     """Raise if the options cannot be used on a stream."""
     is_csv = output_format is OutputFormat.CSV
     for is_wrong, message in (
-        (not options.is_stream, "--once, --lateness and --checkpoint require --stream"),
+        (not options.is_stream, "--once, --lateness, --buckets and --checkpoint require --stream"),
         (queries > 1, "--stream takes one query\nHint: use streamsift.run_many in Python to run several on a stream."),
         (options.limit is not None, "--limit does not apply to streams"),
         (options.memory_limit is not None, "--memory-limit does not apply to streams"),
@@ -89,7 +89,7 @@ class StreamJob:
         try:
             with progress(self.console, f"reading the schema of {self.options.input}"):
                 events = read_dataframe(spark, self.options, streaming=True)
-            result = self.query.run(events, lateness=self.options.lateness, **self.options.run_arguments)
+            result = self.query.run(events, **self.options.stream_arguments, **self.options.run_arguments)
             with tempfile.TemporaryDirectory(prefix="streamsift-", ignore_cleanup_errors=True) as temporary:
                 stream = self._start(result, checkpoint or Path(temporary))
                 self._follow(spark, stream, checkpoint, interrupted)

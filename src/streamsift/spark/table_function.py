@@ -26,6 +26,7 @@ from streamsift.errors import BadInputError, QueryError
 from streamsift.physical import Plan
 from streamsift.runtime import execute, output_schema
 from streamsift.spark.columns import arrow_schema, result_schema, session_settings
+from streamsift.spark.stream import check_buckets
 from streamsift.spark.workers import plain_errors
 
 
@@ -57,9 +58,11 @@ def register(spark: SparkSession, name: str, plan_of: Callable[..., Plan]) -> No
             type: AnalyzeArgument | None = None,
             order: AnalyzeArgument | None = None,
             bad_rows: AnalyzeArgument | None = None,
+            buckets: AnalyzeArgument | None = None,
         ) -> Analyzed:
             given = {"query": query, "time": time, "type": type, "order": order, "bad_rows": bad_rows}
             with plain_errors():
+                check_unused_buckets(buckets)
                 return analyze_call(plan_here, events, **given)
 
         def eval(self, events: Row, *_: Any, **__: Any) -> None:
@@ -92,6 +95,12 @@ def analyze_call(
     columns = {"type": None, "order": None, **given}
     plan = plan_of(text, arrow_schema(events.dataType), **columns)
     return Analyzed(result_schema(events.dataType, plan.query), plan=plan, events=events.dataType, bad_rows=bad_rows)
+
+
+def check_unused_buckets(buckets: AnalyzeArgument | None) -> None:
+    """Raise if `buckets` is invalid. It has no effect: the function reads a table, and a table has no state."""
+    if buckets is not None:
+        check_buckets(buckets.value if buckets.isConstantExpression else "an expression")
 
 
 def _text(name: str, argument: AnalyzeArgument) -> str | None:

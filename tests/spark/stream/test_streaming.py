@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
 
 import streamsift as ss
+from streamsift.spark.stream.buckets import buckets_of
 
 COLUMNS = "ts timestamp, t bigint, kind string, id int, x double"
 BINDING = {"time": "t", "type": "kind"}
@@ -175,6 +176,8 @@ def test_rows_without_a_time(directory: Directory, tmp_path: Path) -> None:
         ("PATTERN SEQ(A a, B b) WITHIN 5", {"lateness": "5 s"}, "`t` is an integer"),
         ("PATTERN SEQ(A a, B b) WITHIN 5", {"lateness": "soon"}, "soon"),
         ("PATTERN SEQ(A a, B b) WITHIN 5", {"lateness": True}, "a duration"),
+        ("PATTERN SEQ(A a, B b) WITHIN 5", {"buckets": 0}, "invalid value for buckets: 0"),
+        ("PATTERN SEQ(A a, B b) WITHIN 5", {"buckets": True}, "invalid value for buckets: True"),
     ],
 )
 def test_refusals(directory: Directory, text: str, options: dict[str, Any], message: str) -> None:
@@ -192,7 +195,7 @@ def test_a_watermark_that_is_not_on_the_time(directory: Directory) -> None:
 
 def test_explain(directory: Directory) -> None:
     keyed = ss.query("PATTERN SEQ(A a, B b, !C c) WHERE [id] WITHIN 5").explain(directory.stream(), **BINDING)
-    assert "Spark: stateful stream in 3 hash buckets by id" in keyed
+    assert f"Spark: stateful stream in {buckets_of(directory.stream())} hash buckets by id" in keyed
     assert "emit:   when the watermark passes the last event of the match, or the end of its window" in keyed
     assert "watermark: maximum `t` of earlier micro-batches minus `lateness`" in keyed
     total = ss.query("PATTERN SEQ(A a, B b) WHERE [id] AGG COUNT WITHIN 5").explain(directory.stream(), **BINDING)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
 from operator import and_, or_
 from typing import NamedTuple
 
@@ -81,8 +81,10 @@ def _needed_keys(plan: Plan) -> tuple[str, ...]:
 # --- which shards ----------------------------------------------------------------------------------------------------
 
 
-def key_hash(keys: Iterable[str], query: b.BoundQuery, below: int = 1 << 31) -> SparkColumn:
+def key_hash(keys: Iterable[str], query: b.BoundQuery, below: int | None = 1 << 31) -> SparkColumn:
     """Return a hash of the keys, 0 without keys. Equal values, such as -0.0 and 0.0, have equal hashes.
+
+    It is a 64-bit integer, reduced modulo `below` if that is given.
 
     Do not change it: checkpoints store the state of a stream by this number.
     """
@@ -92,7 +94,9 @@ def key_hash(keys: Iterable[str], query: b.BoundQuery, below: int = 1 << 31) -> 
         return column(key) + F.lit(0.0) if is_float else column(key)
 
     normal_keys = [normal(key) for key in keys]
-    return F.pmod(F.xxhash64(*normal_keys), F.lit(below)) if normal_keys else F.lit(0).cast("bigint")
+    if not normal_keys:
+        return F.lit(0).cast("bigint")
+    return F.xxhash64(*normal_keys) if below is None else F.pmod(F.xxhash64(*normal_keys), F.lit(below))
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +188,7 @@ def _routed(events: DataFrame, shards: ShardRange, tasks: int) -> DataFrame:
     return replicas.repartition(F.element_at(names, task)).drop(BAD, _KEY, _FIRST, _OWNER, _LAST)
 
 
+@cache
 def bucket_numbers(count: int) -> tuple[int, ...]:
     """Return `count` numbers, one for each partition, that Spark's hash partitioning maps to different partitions."""
     names: dict[int, int] = {}

@@ -142,8 +142,8 @@ class SharedStream(dict[str, DataFrame]):
         return split
 
 
-def run_stream_many(df: DataFrame, plan: SharingPlan, *, lateness: Any, bad_rows: str) -> SharedStream:
-    options = {"lateness": lateness, "bad_rows": bad_rows}
+def run_stream_many(df: DataFrame, plan: SharingPlan, *, lateness: Any, bad_rows: str, buckets: Any) -> SharedStream:
+    options = {"lateness": lateness, "bad_rows": bad_rows, "buckets": buckets}
     alone = {name: run_stream(df, one, **options) for name, one in plan.plans.items()}
     schemas = {name: result_schema(df.schema, one.query) for name, one in plan.plans.items()}
     return SharedStream(alone, run_combined(df, plan.plans, **options), schemas)

@@ -1,15 +1,17 @@
 """Run plans on a streaming DataFrame, with their state in Spark's state store.
 
 - `run`: pack, shuffle by bucket, run the engines in a stateful operator, unpack; set the watermark; explain.
+- `buckets`: choose the number of buckets, and read the number of a running stream in its tasks.
 - `packing`: pack rows into Arrow messages per bucket, and unpack result messages.
 - `stateful`: run the engine of a bucket, write its header and chunks, and read them again after a failure.
 - `identity`: reject a checkpoint that a different query has written.
 - `metrics`: report what the last triggers did.
 
-Keys that all plans have in common are hashed into buckets, one per shuffle partition. Without a common key there is one
-bucket. A stream cannot merge rankings, so a ranking over all keys uses one bucket as well.
+Keys that all plans have in common are hashed into buckets, one per partition of Spark's state store. Without a common
+key there is one bucket. A stream cannot merge rankings, so a ranking over all keys uses one bucket as well.
 """
 
+from streamsift.spark.stream.buckets import check_buckets
 from streamsift.spark.stream.metrics import Metrics, Trigger, metrics
 from streamsift.spark.stream.packing import message_of, messages_of, unpack
 from streamsift.spark.stream.run import many_placement, run_combined, run_stream, stream_placement

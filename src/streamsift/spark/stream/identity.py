@@ -7,6 +7,7 @@ checkpoint if only these change. With any other change, rows would be lost or du
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 
 from streamsift.errors import QueryError
@@ -56,8 +57,14 @@ def _preference(query: BoundQuery) -> str:
     return f"{' AND '.join(objectives)} merged {describe_merges(query.ranking)}, the {query.ranking.limit} best"
 
 
-def to_text(description: dict[str, str]) -> str:
-    return json.dumps(description, ensure_ascii=False)
+def describe_states(plans: Mapping[str, Plan], keys: tuple[str, ...], buckets: int) -> str:
+    """Return what the state of several plans depends on, as it is stored."""
+    about = {
+        f"{name}: {part}" if len(plans) > 1 else part: text
+        for name, plan in plans.items()
+        for part, text in describe_state(plan, keys, buckets).items()
+    }
+    return json.dumps(about, ensure_ascii=False)
 
 
 def check_same(saved: str, now: str) -> None:

@@ -23,6 +23,8 @@ from streamsift.runtime import tables_of
 from streamsift.runtime.events.bad_rows import BadRows, find_bad_rows
 from streamsift.runtime.events.times import ticks_of
 from streamsift.spark.columns import EventTime
+from streamsift.spark.distribute import bucket_numbers
+from streamsift.spark.stream.buckets import BucketCount
 
 PACKED = "bucket int, seen timestamp_ltz, bad boolean, message binary"  # in some sessions `timestamp` is another type
 _PACKED_TYPES = pa.schema(
@@ -35,48 +37,49 @@ Batches = Iterator[pa.RecordBatch]
 
 @dataclass(frozen=True, slots=True)
 class Packer:
-    """Pack the rows of one task: the query's columns, True if the row can affect a result, the index of its bucket.
+    """Pack the rows of one task: the query's columns, True if the row can affect a result, the hash of its keys.
 
-    `buckets` has the numbers of the buckets. The first task adds an empty message for each bucket, so that in every
-    micro-batch with data each bucket sees the watermark and reports the size of its state.
+    The first task adds an empty message for each bucket, so that in every micro-batch with data each bucket sees the
+    watermark and reports the size of its state.
     """
 
     query: BoundQuery
     time: EventTime
-    buckets: tuple[int, ...]
+    buckets: BucketCount
 
     def __call__(self, batches: Batches) -> Batches:
+        buckets = bucket_numbers(self.buckets.of_this_stream())
         for table in tables_of(batches, ROWS_PER_MESSAGE):
             if table.num_rows:
-                yield pa.RecordBatch.from_pylist(list(self._messages(table)), _PACKED_TYPES)
+                yield pa.RecordBatch.from_pylist(list(self._messages(table, buckets)), _PACKED_TYPES)
         context = TaskContext.get()
         if context is None or context.partitionId() == 0:
-            empty = [{"bucket": bucket, "bad": False} for bucket in self.buckets]
+            empty = [{"bucket": bucket, "bad": False} for bucket in buckets]
             yield pa.RecordBatch.from_pylist(empty, _PACKED_TYPES)
 
-    def _messages(self, table: pa.Table) -> Iterator[dict[str, Any]]:
+    def _messages(self, table: pa.Table, buckets: tuple[int, ...]) -> Iterator[dict[str, Any]]:
         """Yield a description of bad rows, the maximum time, and the events of each bucket."""
         schema = self.query.schema
         # By position. Timestamps arrive in the session's time zone; the cast keeps the instants.
         events = table.select(range(len(schema))).rename_columns(schema.names).cast(schema)
-        matters, numbers = (table.column(len(schema) + nth).to_numpy() for nth in (0, 1))
+        matters, hashes = (table.column(len(schema) + nth).to_numpy() for nth in (0, 1))
         bad = find_bad_rows(self.query, events)
         if bad is not None:
             described = json.dumps([bad[1].count, bad[1].examples]).encode()
-            yield {"bucket": self.buckets[0], "bad": True, "message": described}
-            events, matters, numbers = events.filter(pa.array(~bad[0])), matters[~bad[0]], numbers[~bad[0]]
+            yield {"bucket": buckets[0], "bad": True, "message": described}
+            events, matters, hashes = events.filter(pa.array(~bad[0])), matters[~bad[0]], hashes[~bad[0]]
         if not events.num_rows:
             return
         ticks = ticks_of(events.column(self.query.binding.time).combine_chunks(), self.query.binding)
-        yield {"bucket": self.buckets[0], "seen": self.time.seen(ticks.max().item()), "bad": False}
-        kept = np.flatnonzero(matters)
+        yield {"bucket": buckets[0], "seen": self.time.seen(ticks.max().item()), "bad": False}
+        kept, numbers = np.flatnonzero(matters), np.mod(hashes, len(buckets))
         order = kept[np.argsort(numbers[kept], kind="stable")]
         events = events.take(pa.array(order))
         used, starts = np.unique(numbers[order], return_index=True)
         ends = [*starts[1:], order.size]  # one too many if no row can affect a result
         for number, start, end in zip(used.tolist(), starts, ends, strict=False):
             part = events.slice(start, end - start)
-            yield {"bucket": self.buckets[number], "bad": False, "message": message_of(part)}
+            yield {"bucket": buckets[number], "bad": False, "message": message_of(part)}
 
 
 def bad_rows_in(messages: list[bytes]) -> BadRows:

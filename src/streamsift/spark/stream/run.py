@@ -30,7 +30,6 @@ from streamsift.spark.columns import (
 )
 from streamsift.spark.distribute import (
     Distribution,
-    bucket_numbers,
     can_matter_to,
     key_hash,
     needs_merge,
@@ -38,7 +37,7 @@ from streamsift.spark.distribute import (
     task_count,
     why_one_task,
 )
-from streamsift.spark.stream.identity import describe_state, to_text
+from streamsift.spark.stream.buckets import BucketCount, buckets_of, set_buckets
 from streamsift.spark.stream.metrics import METRICS
 from streamsift.spark.stream.packing import PACKED, Packer, unpack
 from streamsift.spark.stream.stateful import RESULTS, BucketProcessor, FrameBucketProcessor
@@ -55,13 +54,13 @@ EACH_ALONE = "aggregates: computed per query; common prefixes of queries are sha
 STORE = "store: RocksDB; a micro-batch writes its new events and removes expired ones"
 
 
-def run_stream(df: DataFrame, plan: Plan, *, lateness: Any, bad_rows: str) -> DataFrame:
+def run_stream(df: DataFrame, plan: Plan, *, lateness: Any, bad_rows: str, buckets: Any) -> DataFrame:
     """Run a plan on a stream. A row is appended once the watermark has made it final."""
-    results = run_combined(df, {"": plan}, lateness=lateness, bad_rows=bad_rows)
+    results = run_combined(df, {"": plan}, lateness=lateness, bad_rows=bad_rows, buckets=buckets)
     return results.select("message").mapInArrow(for_workers(unpack), result_schema(df.schema, plan.query))
 
 
-def run_combined(df: DataFrame, plans: Mapping[str, Plan], *, lateness: Any, bad_rows: str) -> DataFrame:
+def run_combined(df: DataFrame, plans: Mapping[str, Plan], *, lateness: Any, bad_rows: str, buckets: Any) -> DataFrame:
     """Run several plans in one pass over a stream. Return messages of result rows, with the names of queries."""
     for plan in plans.values():
         stream_plan(plan)  # raises UnsupportedQuery for plans that cannot run on a stream
@@ -69,31 +68,28 @@ def run_combined(df: DataFrame, plans: Mapping[str, Plan], *, lateness: Any, bad
     has_watermark = _check_watermark(df, query, lateness)
     time = event_time(query, lateness_of(lateness, query.binding))
     use_rocksdb(df.sparkSession)
+    set_buckets(df.sparkSession, buckets)
     keys = common_keys(plans)
-    buckets = bucket_count(df, keys)
     # Spark evaluates the condition, and the packer applies it: rows that no step can bind also advance the watermark.
     condition = can_matter_to(plans.values())
     matters = F.lit(True) if condition is None else F.coalesce(condition, F.lit(False))
     columns = [column(name).alias(f"c{i}") for i, name in enumerate(query.schema.names)]
-    bucket = key_hash(keys, query, below=buckets).cast("int")
-    rows = df.select(*columns, matters.alias("matters"), bucket.alias("bucket"))
-    messages = rows.mapInArrow(for_workers(Packer(query, time, bucket_numbers(buckets))), PACKED)
+    hashed = key_hash(keys, query, below=None)
+    rows = df.select(*columns, matters.alias("matters"), hashed.alias("hash"))
+    # The number of buckets is not known before the stream starts.
+    count = BucketCount(bool(keys), task_count(df))
+    messages = rows.mapInArrow(for_workers(Packer(query, time, count)), PACKED)
     if not has_watermark:
         messages = messages.withWatermark("seen", f"{time.delay_milliseconds} milliseconds")
-    about = {
-        f"{name}: {part}" if len(plans) > 1 else part: text
-        for name, plan in plans.items()
-        for part, text in describe_state(plan, keys, buckets).items()
-    }
     # Without `seen`: Spark would drop late messages before their events are counted.
     by_bucket = messages.select("bucket", "bad", "message").groupBy("bucket")
     if hasattr(by_bucket, "transformWithState"):
-        processor = BucketProcessor(plans, time, to_text(about), bad_rows)
+        processor = BucketProcessor(plans, keys, time, count, bad_rows)
         results = by_bucket.transformWithState(processor, RESULTS, "append", "eventTime")
     else:  # PySpark 4.0
-        processor = FrameBucketProcessor(plans, time, to_text(about), bad_rows)
+        processor = FrameBucketProcessor(plans, keys, time, count, bad_rows)
         results = by_bucket.transformWithStateInPandas(processor, RESULTS, "append", "eventTime")
-    return _observed(results, buckets).select("query", "message")
+    return _observed(results).select("query", "message")
 
 
 def stream_keys(plan: Plan) -> tuple[str, ...]:
@@ -108,14 +104,11 @@ def common_keys(plans: Mapping[str, Plan]) -> tuple[str, ...]:
     return tuple(key for key in first if all(key in keys for keys in others))
 
 
-def bucket_count(df: DataFrame, keys: tuple[str, ...]) -> int:
-    return task_count(df) if keys else 1
-
-
-def _observed(results: DataFrame, buckets: int) -> DataFrame:
-    names = [field.name for field in results.schema.fields if field.name not in ("query", "message")]
+def _observed(results: DataFrame) -> DataFrame:
+    names = [name for name in results.columns if name not in ("query", "message", "all_buckets")]
     sums = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in names]
-    return results.observe(METRICS, *sums, F.coalesce(F.max(F.lit(buckets)), F.lit(buckets)).alias("all_buckets"))
+    # Without data and timers, no bucket reports how many there are.
+    return results.observe(METRICS, *sums, F.coalesce(F.max("all_buckets"), F.lit(-1)).alias("all_buckets"))
 
 
 def _check_watermark(df: DataFrame, query: BoundQuery, lateness: Any) -> bool:
@@ -156,7 +149,7 @@ def stream_placement(df: DataFrame, plan: Plan) -> list[str]:
     """Return the lines of explain on buckets, emission, state and watermark."""
     keys, time = stream_keys(plan), plan.query.binding.time
     if keys:
-        where = f"{bucket_count(df, keys)} hash buckets by {', '.join(keys)}; one task and one Python call per bucket"
+        where = f"{buckets_of(df)} hash buckets by {', '.join(keys)}; one task and one Python call per bucket"
     elif isinstance(plan, RankPlan) and (merged := shuffle_keys(plan)):
         where = f"one bucket: a stream cannot merge rankings of different {', '.join(merged)}"
     else:
@@ -180,7 +173,7 @@ def many_placement(df: DataFrame, plan: SharingPlan) -> list[str]:
     keys = common_keys(plan.plans)
     queries = f"Spark: {len(plan.plans)} queries share one pass and one state of events"
     if keys:
-        return [f"{queries}, in {bucket_count(df, keys)} hash buckets by {', '.join(keys)}", EACH_ALONE]
+        return [f"{queries}, in {buckets_of(df)} hash buckets by {', '.join(keys)}", EACH_ALONE]
     return [
         f"{queries}, in one bucket: the queries have no key in common",
         EACH_ALONE,

@@ -34,13 +34,15 @@ from streamsift.runtime.events.bad_rows import bad_rows_error
 from streamsift.runtime.state import read_head
 from streamsift.runtime.stream import ManyEngine
 from streamsift.spark.columns import EventTime
-from streamsift.spark.stream.identity import check_same
+from streamsift.spark.stream.buckets import BucketCount
+from streamsift.spark.stream.identity import check_same, describe_states
 from streamsift.spark.stream.packing import bad_rows_in, message_of, table_of
 from streamsift.spark.workers import plain_errors
 
 RESULTS = (
     "query string, message binary, matches bigint, late bigint, bad_rows bigint, "
-    "state_rows bigint, state_bytes bigint, state_rows_change bigint, state_bytes_change bigint, buckets bigint"
+    "state_rows bigint, state_bytes bigint, state_rows_change bigint, state_bytes_change bigint, buckets bigint, "
+    "all_buckets bigint"
 )
 ROWS_PER_RESULT = 1 << 16
 VERSION_LENGTH, VERSIONS = 16, 32  # a worker that missed more micro-batches rebuilds the engine
@@ -79,8 +81,10 @@ _ENGINES: OrderedDict[tuple[str, int], CachedEngine] = OrderedDict()  # of this 
 class BucketProcessor(StatefulProcessor):
     """Run the engine of each bucket. Spark calls it with the messages of a micro-batch, and when a timer expires."""
 
-    def __init__(self, plans: Mapping[str, Plan], time: EventTime, about: str, bad_rows: str) -> None:
-        self.plans, self.time, self.about, self.bad_rows = plans, time, about, bad_rows
+    def __init__(
+        self, plans: Mapping[str, Plan], keys: tuple[str, ...], time: EventTime, buckets: BucketCount, bad_rows: str
+    ) -> None:
+        self.plans, self.keys, self.time, self.buckets, self.bad_rows = plans, keys, time, buckets, bad_rows
         self.run = uuid4().hex
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -138,6 +142,7 @@ class BucketProcessor(StatefulProcessor):
             state_rows_change=rows - rows_before,
             state_bytes_change=size - bytes_before,
             buckets=1,
+            all_buckets=self.buckets.of_this_stream(),
         )
         for name, results in final.items():
             for start in range(0, results.num_rows, ROWS_PER_RESULT):
@@ -156,10 +161,13 @@ class BucketProcessor(StatefulProcessor):
         is_earlier = cached is not None and cached.version and cached.version in saved[1]
         if cached is None or not is_earlier or not cached.engine.follow(bytes(header), self._since(cached, header)):
             about = self._about.get()
-            check_same("{}" if about is None else about[0], self.about)
+            check_same("{}" if about is None else about[0], self._describe())
             cached = CachedEngine(ManyEngine(self.plans))
             cached.engine.load(bytes(header), ((key[0], bytes(value[0])) for key, value in self._chunks.iterator()))
         return CachedEngine(cached.engine, *described)
+
+    def _describe(self) -> str:
+        return describe_states(self.plans, self.keys, self.buckets.of_this_stream())
 
     def _since(self, cached: CachedEngine, header: bytes) -> Iterator[tuple[int, bytes]]:
         """Yield the chunks written since an engine was current, except those that have been dropped."""
@@ -170,7 +178,7 @@ class BucketProcessor(StatefulProcessor):
 
     def _write(self, cached: CachedEngine, watermark: int, expired: int | None) -> None:
         if not cached.version:
-            self._about.update((self.about,))
+            self._about.update((self._describe(),))
         changes = cached.engine.changes()
         for number, chunk in changes.added.items():
             self._chunks.updateValue((number,), (chunk,))
