@@ -45,7 +45,7 @@ def open_job(query: Query, options: Options, console: Console) -> Iterator[Local
     if choose_engine(options, console) is EngineName.LOCAL:
         yield LocalJob(query, options, console)
         return
-    spark = start_spark(console, options.master, packages=options.packages)
+    spark = start_spark(console, options.master, "streamsift", None, options.packages)
     try:
         yield SparkJob(query, options, console, spark)
     finally:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from streamsift.command.options import Options
 from streamsift.errors import SetupError
-from streamsift.runtime.input import is_topic, topic_of
+from streamsift.runtime.input import file_format, is_topic, topic_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -18,6 +18,8 @@ def check_topics(options: Options) -> None:
     reads, writes = is_topic(options.input or ""), is_topic(options.output or "")
     if options.schema is not None and not reads:
         raise SetupError("--schema describes the payloads of a Kafka topic\nHint: remove --schema.")
+    if reads:
+        file_format(options.source)  # raises if the location or a format is wrong
     if writes:
         topic_of(options.output)
         if options.format not in (None, "json"):
