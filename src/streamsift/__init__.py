@@ -12,6 +12,7 @@ from streamsift.api import (
     event,
     explain_many,
     load_ipython_extension,
+    match_recognize,
     metrics,
     open_many,
     plot,
@@ -22,6 +23,7 @@ from streamsift.api import (
     run_many,
     seq,
     show,
+    sql,
     unload_ipython_extension,
 )
 from streamsift.errors import (
@@ -60,6 +62,7 @@ __all__ = [
     "check_cluster",
     "event",
     "explain_many",
+    "match_recognize",
     "metrics",
     "open_many",
     "plot",
@@ -70,4 +73,5 @@ __all__ = [
     "run_many",
     "seq",
     "show",
+    "sql",
 ]
