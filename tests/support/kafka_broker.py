@@ -75,8 +75,8 @@ class Broker:
 
     def start(self) -> None:
         """Start the broker, and wait until it answers."""
-        log = (self.directory / "broker.log").open("ab")
-        self._process = subprocess.Popen([*self._java, "kafka.Kafka", str(self._settings)], stdout=log, stderr=log)
+        with (self.directory / "broker.log").open("ab") as log:
+            self._process = subprocess.Popen([*self._java, "kafka.Kafka", str(self._settings)], stdout=log, stderr=log)
         end = time.monotonic() + PATIENCE_SECONDS
         while self._process.poll() is None and time.monotonic() < end:
             try:

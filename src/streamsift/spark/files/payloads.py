@@ -91,7 +91,12 @@ def sampled_schema(records: DataFrame, name: str, *, bad_rows: str) -> StructTyp
             "Hint: describe them, such as --schema 't bigint, kind string'."
         )
     check_utf8(lines, name)
-    shape = infer_json(lines, name)
+    try:
+        shape = infer_json(lines, name)
+    except BadInputError as error:
+        if "\nHint: " in str(error):
+            raise
+        raise BadInputError(f'{error}\nHint: correct the payload, or drop it with bad_rows="drop".') from error
     schema = json_schema(shape, number_shapes(lines, double_paths(shape)))
     types = {each.name: pa.string() if pa.types.is_null(each.type) else each.type for each in schema}
     return StructType([StructField(each, to_spark(kind)) for each, kind in types.items()])
