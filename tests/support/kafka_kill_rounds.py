@@ -142,8 +142,8 @@ def rounds(count: int, seed: int) -> None:
         if done == 0:
             sink = "files"
         broker = Broker(directory)
-        broker.start()
         try:
+            broker.start()
             broker.create("in", 3)
             broker.create("out", 2)
             send_events(broker, "in", chance.randrange(10**6))
