@@ -27,6 +27,7 @@ QUICK = {
     "ranking": "rank.ranking",
     "window_moves": "rank.window_moves",
     "stream_engine": "stream.stream_engine",
+    "row_patterns": "row_match.row_patterns",
 }
 SLOW = {  # only with --full
     "drift": "detect.drift",

@@ -13,4 +13,6 @@
 - `output`: build the rows of the result
 """
 
-from streamsift.runtime.row_match.execute import execute
+from streamsift.runtime.row_match.execute import execute, with_computed
+from streamsift.runtime.row_match.matching import RowMatches, start_run
+from streamsift.runtime.row_match.order import SortedRows, sort_rows

@@ -43,10 +43,22 @@ def sort_rows(table: pa.Table, partition_by: tuple[str, ...], order_by: tuple[So
     for key in order_by:
         keys += sort_codes(plain_column(table, key.column), key.nulls_first, descending=key.descending)
     if keys and not _is_sorted(keys):
-        order = np.lexsort(keys[::-1])
+        order = _sorting_order(keys)
         table = table.take(pa.array(order)).combine_chunks()
         keys = [key[order] for key in keys[:parts]]
     return SortedRows(table, _bounds(keys[:parts], table.num_rows))
+
+
+def _sorting_order(keys: list[Int64]) -> Int64:
+    """Return the stable order by several keys: by one number for each row if their ranges multiply to 62 bits."""
+    combined, product = np.zeros(keys[0].size, np.int64), 1
+    for key in keys:
+        low, width = int(key.min()), int(key.max()) - int(key.min()) + 1
+        product *= width
+        if product >= 1 << 62:
+            return np.lexsort(keys[::-1])
+        combined = combined * width + (key - low)
+    return np.argsort(combined, kind="stable")
 
 
 def sort_codes(array: pa.Array, nulls_first: bool, *, descending: bool = False) -> list[Int64]:

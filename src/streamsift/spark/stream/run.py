@@ -51,7 +51,7 @@ CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabl
 
 # Lines of explain.
 ONE_BUCKET = "cost: one task processes every event and holds the whole state, so one core is the limit"
-EACH_ALONE = "aggregates: computed per query; common prefixes of queries are shared only in batch"
+EACH_ALONE = "aggregates: each query updates its own counters; common prefixes are shared only in batch"
 STORE = "store: RocksDB; a micro-batch writes its new events and removes expired ones"
 
 

@@ -16,10 +16,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-import pandas as pd
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import (
     ExpiredTimerInfo,
@@ -37,6 +36,9 @@ from streamsift.spark.stream.identity import check_same, describe_states
 from streamsift.spark.stream.packing import ROWS_PER_RESULT, bad_rows_in, is_copy, message_of, table_of
 from streamsift.spark.stream.placing import PlacedBuckets, StreamPlacement
 from streamsift.spark.workers import plain_errors
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 RESULTS = (
     "query string, message binary, matches bigint, late bigint, bad_rows bigint, "
@@ -224,6 +226,8 @@ class FrameBucketProcessor(BucketProcessor):
 
 
 def _frame(row: Row) -> pd.DataFrame:
+    import pandas as pd  # slow to import, and only needed for PySpark 4.0
+
     return pd.DataFrame([row.asDict()])
 
 

@@ -1,0 +1,1 @@
+"""Measure row patterns: conditions and matcher without the sort, and islands compared with window functions."""
