@@ -33,6 +33,7 @@ SLOW = {  # only with --full
     "merging": "rank.merging",
     "schedules": "rank.schedules",
     "streaming": "stream.streaming",
+    "micro_batch": "stream.micro_batch",
     "aggregation_spark": "count.aggregation_spark",
     "scale": "scale.scale",
     "scale_many": "scale.scale_many",

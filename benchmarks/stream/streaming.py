@@ -50,6 +50,7 @@ class Source:
 
     def __init__(self, spark: SparkSession, sizes: list[int], settings: Settings) -> None:
         self.spark, self.path = spark, Path(tempfile.mkdtemp(prefix="streamsift-bench-"))
+        self.sizes = sizes
         (self.path / "in").mkdir()
         start = 0
         for number, size in enumerate(sizes):
@@ -105,8 +106,8 @@ class CountRowObjects(CountRows):
         yield Row(bucket=key[0], rows=count)
 
 
-def counted(events: DataFrame, *, frames: bool) -> DataFrame:
-    hashed = F.pmod(F.xxhash64("id"), F.lit(PARTITIONS)).cast("int")
+def counted(events: DataFrame, *, frames: bool, buckets: int = PARTITIONS) -> DataFrame:
+    hashed = F.pmod(F.xxhash64("id"), F.lit(buckets)).cast("int")
     groups = events.withColumn("bucket", hashed).groupBy("bucket")
     if frames:
         return groups.transformWithStateInPandas(CountRows(), "bucket int, rows bigint", "append", "None")
@@ -143,9 +144,9 @@ def throughput(spark: SparkSession, settings: Settings) -> list[Measurement]:
     found = []
     for name, text in (("detection", DETECTION), ("aggregation", AGGREGATION)):
         query = ss.query(text)
-        times, appended = source.run(query.run(source.stream(), **BINDING), name)
+        times, appended = source.run(query.run(source.stream(), buckets=PARTITIONS, **BINDING), name)
         last = int(make_events(rows * (triggers - 1), rows, settings)["t"].to_numpy().max())
-        _check(source, query, name, appended, last)
+        check_rows(source, query, name, appended, last)
         samples = {"streamsift": times[SKIPPED:], "counting rows": floor}
         ours, counted_s = medians(samples).values()
         ratio = f"{ours / counted_s:.2f} × the trigger time of counting rows (≤ {TARGET})"
@@ -155,7 +156,7 @@ def throughput(spark: SparkSession, settings: Settings) -> list[Measurement]:
     return found
 
 
-def _check(source: Source, query: ss.Query, name: str, appended: int, last: int) -> None:
+def check_rows(source: Source, query: ss.Query, name: str, appended: int, last: int) -> None:
     """Check that the emitted rows are the batch rows that the watermark, the last time, has passed."""
     expected = query.run(source.batch(), **BINDING)
     end = "match_end" if "match_end" in expected.columns else "time"
@@ -170,7 +171,9 @@ def windows(spark: SparkSession, settings: Settings) -> list[Measurement]:
     for window in (SMALL, LARGE):
         filling = [200_000] * (window // 200_000) or [window]
         source = Source(spark, [*filling, *[STEP] * steps], settings)
-        times, appended = source.run(ss.query(WINDOWED.format(window=window)).run(source.stream(), **BINDING), "out")
+        times, appended = source.run(
+            ss.query(WINDOWED.format(window=window)).run(source.stream(), buckets=PARTITIONS, **BINDING), "out"
+        )
         times = times[len(filling) :]
         first, second = statistics.median(times[SKIPPED : steps // 2]), statistics.median(times[steps // 2 :])
         samples[f"{window:,} events"] = times[SKIPPED:]

@@ -7,7 +7,7 @@ events and results stay in columns on the way from the source to the engine and 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,8 +31,19 @@ _PACKED_TYPES = pa.schema(
     {"bucket": pa.int32(), "seen": pa.timestamp("us", "UTC"), "bad": pa.bool_(), "message": pa.binary()}
 )
 ROWS_PER_MESSAGE = 1 << 20
+BYTES_PER_BATCH = 1 << 28  # of contents; a batch may have one message more
 
 Batches = Iterator[pa.RecordBatch]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A row that is sent to a bucket: events, a description of bad rows, the maximum time, or a mere call."""
+
+    bucket: int
+    seen: Any = None  # the maximum time, as Spark's watermark expects it
+    is_bad: bool = False
+    content: pa.Table | bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +62,12 @@ class Packer:
         buckets = bucket_numbers(self.buckets.of_this_stream())
         for table in tables_of(batches, ROWS_PER_MESSAGE):
             if table.num_rows:
-                yield pa.RecordBatch.from_pylist(list(self._messages(table, buckets)), _PACKED_TYPES)
+                yield from _batches_of(self._messages(table, buckets))
         context = TaskContext.get()
         if context is None or context.partitionId() == 0:
-            empty = [{"bucket": bucket, "bad": False} for bucket in buckets]
-            yield pa.RecordBatch.from_pylist(empty, _PACKED_TYPES)
+            yield from _batches_of(Message(bucket) for bucket in buckets)
 
-    def _messages(self, table: pa.Table, buckets: tuple[int, ...]) -> Iterator[dict[str, Any]]:
+    def _messages(self, table: pa.Table, buckets: tuple[int, ...]) -> Iterator[Message]:
         """Yield a description of bad rows, the maximum time, and the events of each bucket."""
         schema = self.query.schema
         # By position. Timestamps arrive in the session's time zone; the cast keeps the instants.
@@ -66,20 +76,56 @@ class Packer:
         bad = find_bad_rows(self.query, events)
         if bad is not None:
             described = json.dumps([bad[1].count, bad[1].examples]).encode()
-            yield {"bucket": buckets[0], "bad": True, "message": described}
+            yield Message(buckets[0], is_bad=True, content=described)
             events, matters, hashes = events.filter(pa.array(~bad[0])), matters[~bad[0]], hashes[~bad[0]]
         if not events.num_rows:
             return
         ticks = ticks_of(events.column(self.query.binding.time).combine_chunks(), self.query.binding)
-        yield {"bucket": buckets[0], "seen": self.time.seen(ticks.max().item()), "bad": False}
-        kept, numbers = np.flatnonzero(matters), np.mod(hashes, len(buckets))
-        order = kept[np.argsort(numbers[kept], kind="stable")]
-        events = events.take(pa.array(order))
-        used, starts = np.unique(numbers[order], return_index=True)
-        ends = [*starts[1:], order.size]  # one too many if no row can affect a result
-        for number, start, end in zip(used.tolist(), starts, ends, strict=False):
-            part = events.slice(start, end - start)
-            yield {"bucket": buckets[number], "bad": False, "message": message_of(part)}
+        yield Message(buckets[0], seen=self.time.seen(ticks.max().item()))
+        # Small integers, because NumPy sorts up to 16 bits by radix.
+        numbers = np.mod(hashes, len(buckets)).astype(np.uint16 if len(buckets) <= 1 << 16 else np.int64)
+        if matters.all():
+            order = np.argsort(numbers, kind="stable") if len(buckets) > 1 else None
+        else:
+            kept = np.flatnonzero(matters)
+            numbers = numbers[kept]
+            order = kept[np.argsort(numbers, kind="stable")]
+        events = events if order is None else events.take(pa.array(order))
+        start = 0
+        for number, count in enumerate(np.bincount(numbers, minlength=len(buckets)).tolist()):
+            if count:
+                yield Message(buckets[number], content=events.slice(start, count))
+            start += count
+
+
+def _batches_of(messages: Iterable[Message]) -> Batches:
+    """Yield batches of messages. Their contents are written into one buffer, which is not copied."""
+    written: list[Message] = []
+    sink, ends = pa.BufferOutputStream(), [0]
+    for message in messages:
+        if isinstance(message.content, pa.Table):
+            _write(message.content, sink)
+        elif message.content is not None:
+            sink.write(message.content)
+        written.append(message)
+        ends.append(sink.tell())
+        if ends[-1] > BYTES_PER_BATCH:
+            yield _batch(written, ends, sink.getvalue())
+            written, sink, ends = [], pa.BufferOutputStream(), [0]
+    if written:
+        yield _batch(written, ends, sink.getvalue())
+
+
+def _batch(messages: list[Message], ends: list[int], contents: pa.Buffer) -> pa.RecordBatch:
+    present = np.packbits([message.content is not None for message in messages], bitorder="little")
+    buffers = [pa.py_buffer(present), pa.py_buffer(np.array(ends, np.int32)), contents]
+    columns = [
+        pa.array([message.bucket for message in messages], pa.int32()),
+        pa.array([message.seen for message in messages], pa.timestamp("us", "UTC")),
+        pa.array([message.is_bad for message in messages], pa.bool_()),
+        pa.Array.from_buffers(pa.binary(), len(messages), buffers),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=_PACKED_TYPES)
 
 
 def bad_rows_in(messages: list[bytes]) -> BadRows:
@@ -92,9 +138,13 @@ def bad_rows_in(messages: list[bytes]) -> BadRows:
 def message_of(table: pa.Table) -> bytes:
     """Serialize a table as an Arrow stream."""
     sink = pa.BufferOutputStream()
+    _write(table, sink)
+    return sink.getvalue().to_pybytes()
+
+
+def _write(table: pa.Table, sink: pa.NativeFile) -> None:
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)
-    return sink.getvalue().to_pybytes()
 
 
 def table_of(message: bytes) -> pa.Table:
