@@ -17,6 +17,7 @@ from pyspark.sql import Row
 
 from streamsift.logical import lateness_of
 from streamsift.physical.plan.plan import Plan
+from streamsift.runtime import output_schema
 from streamsift.runtime.stream.engine import ManyEngine
 from streamsift.spark.columns import query_of_all
 from streamsift.spark.columns.event_time import event_time
@@ -95,6 +96,9 @@ class Stream:
         self.plans, self.query = plans, query_of_all(plans)
         self.keys = common_keys(plans)
         self.buckets = BucketCount(bool(self.keys), buckets)
+        # One query emits lists of rows, several emit messages, as on Spark.
+        schemas = [output_schema(plan.query) for plan in plans.values()]
+        self.row_type = pa.struct(list(schemas[0])) if len(schemas) == 1 else None
         self.time = event_time(self.query, lateness_of(lateness, self.query.binding))
         self.bad_rows = bad_rows
         self.stores: dict[int, dict[str, Any]] = {}
@@ -104,7 +108,7 @@ class Stream:
 
     def restart(self) -> BucketProcessor:
         """Restart the query with a new processor, so that engines cached in workers are not used."""
-        self.processor = BucketProcessor(self.plans, self.keys, self.time, self.buckets, self.bad_rows)
+        self.processor = BucketProcessor(self.plans, self.keys, self.time, self.buckets, self.bad_rows, self.row_type)
         return self.processor
 
     def batch(self, rows: pa.Table | None) -> dict[str, list[Any]]:
@@ -162,6 +166,8 @@ class Stream:
     def _rows(self, found: list[Row]) -> dict[str, list[Any]]:
         for name in ("late", "matches", "bad_rows"):
             self.counts[name] = self.counts.get(name, 0) + sum(row[name] for row in found)
+        if self.row_type is not None:
+            return {name: self._listed(found) for name in self.plans}
         return {
             name: pa.Table.from_batches(
                 list(unpack(iter([pa.RecordBatch.from_arrays([pa.array(own, pa.binary())], ["message"])])))
@@ -170,6 +176,13 @@ class Stream:
             else []
             for name in self.plans
         }
+
+    def _listed(self, found: list[Row]) -> list[Any]:
+        """Convert results as PySpark does: to dictionaries, then to an Arrow batch of the declared types."""
+        schema = pa.schema([pa.field("rows", pa.list_(pa.field("element", self.row_type)))])
+        batch = pa.RecordBatch.from_pylist([row.asDict(True) for row in found], schema=schema)
+        rows: list[Any] = batch.column(0).flatten().to_pylist()
+        return rows
 
 
 def plain_key(value: Any) -> Any:

@@ -9,7 +9,7 @@ Calendar times are used as watermarks unchanged; numbers become codes in the sam
 """
 
 from streamsift.logical import lateness_of
-from streamsift.spark.columns.arrow_types import arrow_schema, to_spark
+from streamsift.spark.columns.arrow_types import arrow_schema, is_plain, to_arrow, to_spark
 from streamsift.spark.columns.event_time import CALENDAR, EventTime, event_time
 from streamsift.spark.columns.filters import (
     all_or_none,

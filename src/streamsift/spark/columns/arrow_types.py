@@ -27,6 +27,7 @@ _PAIRS: tuple[tuple[type[t.DataType], pa.DataType], ...] = (
     (t.DayTimeIntervalType, pa.duration("us")),
     (t.NullType, pa.null()),
 )
+_PLAIN = {spark for spark, _ in _PAIRS} - {t.DayTimeIntervalType, t.NullType}
 _TO_SPARK = {arrow: spark for spark, arrow in _PAIRS}
 
 
@@ -72,6 +73,20 @@ def to_arrow(spark: t.DataType) -> pa.DataType:
             srid = str(spark.srid)  # type: ignore[attr-defined] # a type of PySpark 4.1
             return pa.struct([pa.field("srid", pa.int32()), _marked("wkb", {shape: "true", "srid": srid})])
     raise NotImplementedError(spark.simpleString())
+
+
+def is_plain(spark: t.DataType) -> bool:
+    """Return True if every version of PySpark converts values of this type to exactly the type of `to_arrow`."""
+    match spark:
+        case t.DecimalType():
+            return True
+        case t.StringType():
+            return spark == t.StringType()  # without a collation
+        case t.ArrayType():
+            return spark.containsNull and is_plain(spark.elementType)
+        case t.StructType():
+            return all(field.nullable and is_plain(field.dataType) for field in spark.fields)
+    return type(spark) in _PLAIN
 
 
 def _marked(name: str, metadata: dict[str, str]) -> pa.Field:

@@ -1,8 +1,10 @@
 """Run plans on a streaming DataFrame, with state per hash bucket of keys.
 
-    events ─ pack ─ watermark ─ shuffle by bucket ─ BucketProcessor ─ observe ─ unpack ─ rows
+    events ─ pack ─ watermark ─ shuffle by bucket ─ BucketProcessor ─ observe ─ inline or unpack ─ rows
 
-The watermark is set on messages, not on rows: it needs only the maximum time of a message.
+The processor of one query emits lists of rows, which the JVM unnests (`inline`). That of several queries, and of rows
+with types that not every PySpark version converts alike, emits messages, which another Python stage unpacks. The
+watermark is set on messages, not on rows: it needs only the maximum time of a message.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark user knows)
+from pyspark.sql.types import StructType
 
 from streamsift.errors import QueryError
 from streamsift.logical.bound import BoundQuery
@@ -24,9 +27,11 @@ from streamsift.spark.columns import (
     column,
     describe_filter,
     event_time,
+    is_plain,
     lateness_of,
     query_of_all,
     result_schema,
+    to_arrow,
 )
 from streamsift.spark.distribute import (
     Distribution,
@@ -40,7 +45,7 @@ from streamsift.spark.distribute import (
 from streamsift.spark.stream.buckets import BucketCount, buckets_of, set_buckets
 from streamsift.spark.stream.metrics import METRICS
 from streamsift.spark.stream.packing import PACKED, Packer, unpack
-from streamsift.spark.stream.stateful import RESULTS, BucketProcessor, FrameBucketProcessor
+from streamsift.spark.stream.stateful import RESULTS, BucketProcessor, FrameBucketProcessor, results_with
 from streamsift.spark.workers import for_workers
 
 WATERMARK = "spark.watermarkDelayMs"  # key in the column's metadata under which Spark stores withWatermark
@@ -56,12 +61,25 @@ STORE = "store: RocksDB; a micro-batch writes its new events and removes expired
 
 def run_stream(df: DataFrame, plan: Plan, *, lateness: Any, bad_rows: str, buckets: Any) -> DataFrame:
     """Run a plan on a stream. A row is appended once the watermark has made it final."""
-    results = run_combined(df, {"": plan}, lateness=lateness, bad_rows=bad_rows, buckets=buckets)
-    return results.select("message").mapInArrow(for_workers(unpack), result_schema(df.schema, plan.query))
+    options = {"lateness": lateness, "bad_rows": bad_rows, "buckets": buckets}
+    schema = result_schema(df.schema, plan.query)
+    if is_plain(schema) and hasattr(df.groupBy(), "transformWithState"):
+        # Another Python stage would cost more than the rows of a small micro-batch.
+        return _run(df, {"": plan}, row=schema, **options).select(F.inline("rows"))
+    results = run_combined(df, {"": plan}, **options)
+    return results.select("message").mapInArrow(for_workers(unpack), schema)
 
 
 def run_combined(df: DataFrame, plans: Mapping[str, Plan], *, lateness: Any, bad_rows: str, buckets: Any) -> DataFrame:
     """Run several plans in one pass over a stream. Return messages of result rows, with the names of queries."""
+    results = _run(df, plans, lateness=lateness, bad_rows=bad_rows, buckets=buckets, row=None)
+    return results.select("query", "message")
+
+
+def _run(
+    df: DataFrame, plans: Mapping[str, Plan], *, lateness: Any, bad_rows: str, buckets: Any, row: StructType | None
+) -> DataFrame:
+    """Return messages of result rows, or lists of rows of one query if their schema is given."""
     for plan in plans.values():
         stream_plan(plan)  # raises UnsupportedQuery for plans that cannot run on a stream
     query = query_of_all(plans)
@@ -84,12 +102,14 @@ def run_combined(df: DataFrame, plans: Mapping[str, Plan], *, lateness: Any, bad
     # Without `seen`: Spark would drop late messages before their events are counted.
     by_bucket = messages.select("bucket", "bad", "message").groupBy("bucket")
     if hasattr(by_bucket, "transformWithState"):
-        processor = BucketProcessor(plans, keys, time, count, bad_rows)
-        results = by_bucket.transformWithState(processor, RESULTS, "append", "eventTime")
+        row_type = None if row is None else to_arrow(row)
+        schema = RESULTS if row is None else results_with(row)
+        processor = BucketProcessor(plans, keys, time, count, bad_rows, row_type)
+        results = by_bucket.transformWithState(processor, schema, "append", "eventTime")
     else:  # PySpark 4.0
         processor = FrameBucketProcessor(plans, keys, time, count, bad_rows)
         results = by_bucket.transformWithStateInPandas(processor, RESULTS, "append", "eventTime")
-    return _observed(results).select("query", "message")
+    return _observed(results)
 
 
 def stream_keys(plan: Plan) -> tuple[str, ...]:
@@ -105,7 +125,7 @@ def common_keys(plans: Mapping[str, Plan]) -> tuple[str, ...]:
 
 
 def _observed(results: DataFrame) -> DataFrame:
-    names = [name for name in results.columns if name not in ("query", "message", "all_buckets")]
+    names = [name for name in results.columns if name not in ("query", "message", "rows", "all_buckets")]
     sums = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in names]
     # Without data and timers, no bucket reports how many there are.
     return results.observe(METRICS, *sums, F.coalesce(F.max("all_buckets"), F.lit(-1)).alias("all_buckets"))

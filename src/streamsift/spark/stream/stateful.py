@@ -20,6 +20,7 @@ from typing import Any
 from uuid import uuid4
 
 import pandas as pd
+import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import (
     ExpiredTimerInfo,
@@ -27,7 +28,7 @@ from pyspark.sql.streaming.stateful_processor import (
     StatefulProcessorHandle,
     TimerValues,
 )
-from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, BinaryType, LongType, StringType, StructField, StructType
 
 from streamsift.physical import Plan
 from streamsift.runtime.events.bad_rows import bad_rows_error
@@ -44,7 +45,9 @@ RESULTS = (
     "state_rows bigint, state_bytes bigint, state_rows_change bigint, state_bytes_change bigint, buckets bigint, "
     "all_buckets bigint"
 )
+_COUNTS = [column.split()[0] for column in RESULTS.split(", ")]
 ROWS_PER_RESULT = 1 << 16
+ROWS_PER_LIST = 1 << 12  # a list is one value in the JVM
 VERSION_LENGTH, VERSIONS = 16, 32  # a worker that missed more micro-batches rebuilds the engine
 CACHED_BYTES = 1 << 30  # of engines that a Python worker caches; evicted engines are rebuilt from the state
 
@@ -52,6 +55,13 @@ CACHED_BYTES = 1 << 30  # of engines that a Python worker caches; evicted engine
 # Types rather than strings, which the JVM would parse for each task.
 def _fields(**types: Any) -> StructType:
     return StructType([StructField(name, kind, True) for name, kind in types.items()])
+
+
+def results_with(rows: StructType) -> StructType:
+    """Return the schema of results with lists of rows instead of messages."""
+    counts = [name for name in _COUNTS if name not in ("query", "message")]
+    lists = StructField("rows", ArrayType(rows), True)
+    return StructType([lists, *(StructField(name, LongType(), True) for name in counts)])
 
 
 # Checkpoints contain these names.
@@ -82,8 +92,16 @@ class BucketProcessor(StatefulProcessor):
     """Run the engine of each bucket. Spark calls it with the messages of a micro-batch, and when a timer expires."""
 
     def __init__(
-        self, plans: Mapping[str, Plan], keys: tuple[str, ...], time: EventTime, buckets: BucketCount, bad_rows: str
+        self,
+        plans: Mapping[str, Plan],
+        keys: tuple[str, ...],
+        time: EventTime,
+        buckets: BucketCount,
+        bad_rows: str,
+        row_type: pa.StructType | None = None,
     ) -> None:
+        """Emit messages, or lists of rows of `row_type` if it is given."""
+        self.row_type = row_type
         self.plans, self.keys, self.time, self.buckets, self.bad_rows = plans, keys, time, buckets, bad_rows
         self.run = uuid4().hex
 
@@ -145,9 +163,18 @@ class BucketProcessor(StatefulProcessor):
             all_buckets=self.buckets.of_this_stream(),
         )
         for name, results in final.items():
-            for start in range(0, results.num_rows, ROWS_PER_RESULT):
-                part = results.slice(start, ROWS_PER_RESULT)
-                yield _row(query=name, message=message_of(part), matches=part.num_rows)
+            size = ROWS_PER_RESULT if self.row_type is None else ROWS_PER_LIST
+            for start in range(0, results.num_rows, size):
+                part = results.slice(start, size)
+                content = {"message": message_of(part)} if self.row_type is None else {"rows": self._list_of(part)}
+                yield _row(query=name, matches=part.num_rows, **content)
+
+    def _list_of(self, results: pa.Table) -> pa.ListScalar:
+        """Return a table as a list of rows. PySpark builds its Arrow batch from such values without Python objects."""
+        assert self.row_type is not None
+        table = results.cast(pa.schema(list(self.row_type))).combine_chunks()
+        rows = pa.StructArray.from_arrays([column.chunk(0) for column in table.columns], fields=list(self.row_type))
+        return pa.ListArray.from_arrays(pa.array([0, len(rows)], pa.int32()), rows)[0]
 
     def _engine(self, bucket: int) -> CachedEngine:
         """Return the engine of a bucket: the cached one if it is current, else brought up to date or loaded."""
@@ -225,7 +252,7 @@ def _keep(key: tuple[str, int], cached: CachedEngine) -> None:
         total -= _ENGINES.popitem(last=False)[1].bytes
 
 
-_ZERO = {name.split()[0]: 0 for name in RESULTS.split(", ")} | {"query": None, "message": None}
+_ZERO = dict.fromkeys(_COUNTS, 0) | {"query": None, "message": None}
 
 
 def _row(**values: Any) -> Row:
