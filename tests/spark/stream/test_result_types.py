@@ -15,7 +15,8 @@ BINDING = {"time": "t", "type": "kind"}
 PLAIN = """
     t % 2 = 0 AS flag, CAST(t AS TINYINT) AS tiny, CAST(t AS SMALLINT) AS small, CAST(t AS FLOAT) AS single,
     CAST('NaN' AS DOUBLE) AS nan, CAST(t AS DECIMAL(30, 10)) / 7 AS decimal, CAST(kind AS BINARY) AS bytes,
-    DATE '1969-12-31' AS day, TIMESTAMP '2024-03-10 03:00:00.123456' AS at, TIMESTAMP_NTZ '0001-01-01 00:00:00' AS local,
+    DATE '1969-12-31' AS day, TIMESTAMP '2024-03-10 03:00:00.123456' AS at,
+    TIMESTAMP_NTZ '0001-01-01 00:00:00' AS local,
     IF(t = 1, NULL, array(struct(t AS a, array(kind, NULL) AS b), NULL)) AS nested, CAST(NULL AS STRING) AS nothing
 """
 
