@@ -6,8 +6,8 @@ versions before it. If the cached version is an earlier one, because another wor
 engine reads the missing chunks. If the cached version is not in the state, after a failure or a retry, the engine is
 rebuilt from the state (tests/spark/stream/test_stateful.py).
 
-Contract: the watermark advances before events are pushed. So an event is late exactly if it is before the watermark of
-its micro-batch, whatever its bucket is and whenever that bucket was last used
+Contract: the watermark moves before events are pushed; rows are released after that. So an event is late exactly if it
+is before the watermark of its micro-batch, whatever its bucket is and whenever that bucket was last used
 (tests/spark/stream/test_stateful.py, `test_what_is_late_does_not_depend_on_the_bucket`).
 """
 
@@ -145,9 +145,11 @@ class BucketProcessor(StatefulProcessor):
         cached = self._engine(bucket)
         engine, late, rows_before, bytes_before = cached.engine, cached.engine.late, cached.rows, cached.bytes
         passed = self.time.passed(watermark)
-        final = {} if passed is None else engine.advance(passed)
+        if passed is not None:
+            engine.move(passed)
         for message in messages:
             engine.push(table_of(message))
+        final = engine.advance()
         rows, size = engine.rows(), engine.size()
         if cached.version or rows or messages:
             self._write(cached, watermark, expired)
