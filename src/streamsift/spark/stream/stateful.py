@@ -165,9 +165,9 @@ class BucketProcessor(StatefulProcessor):
             all_buckets=self.buckets.of_this_stream(),
         )
         for name, results in final.items():
-            size = ROWS_PER_RESULT if self.row_type is None else ROWS_PER_LIST
-            for start in range(0, results.num_rows, size):
-                part = results.slice(start, size)
+            most = ROWS_PER_RESULT if self.row_type is None else ROWS_PER_LIST
+            for start in range(0, results.num_rows, most):
+                part = results.slice(start, most)
                 content = {"message": message_of(part)} if self.row_type is None else {"rows": self._list_of(part)}
                 yield _row(query=name, matches=part.num_rows, **content)
 
