@@ -50,7 +50,8 @@ LARGE_TESTS := tests/generated/test_*.py tests/api/test_limits.py tests/api/test
 	tests/spark/batch/test_cases_on_spark.py tests/spark/batch/test_generated_on_spark.py \
 	tests/spark/batch/test_ranking_on_spark.py tests/spark/distribute/test_*.py tests/spark/share/test_many_on_spark.py \
 	tests/spark/stream/test_stateful.py tests/spark/stream/test_generated_streams_on_spark.py \
-	tests/spark/stream/test_cases_on_streams.py tests/spark/stream/test_kill_rounds.py tests/spark/files/test_file_cases.py
+	tests/spark/stream/test_cases_on_streams.py tests/spark/stream/test_kill_rounds.py tests/spark/files/test_file_cases.py \
+	tests/test_without_jit.py
 
 test-large: setup java ## Run the generated tests with many more examples (hours)
 	STREAMSIFT_HYPOTHESIS=large $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(wildcard $(LARGE_TESTS))

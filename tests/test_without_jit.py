@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 TESTS = Path(__file__).parent
+EXAMPLES = "300" if os.environ.get("STREAMSIFT_HYPOTHESIS") == "large" else "30"
 GENERATED = ["test_flat_queries", "test_nested_queries", "test_negations_in_negations"]
 SHARED = ["test_sums_and_extremes_are_shared", "test_multi_connect"]
 SELECTED = [
@@ -20,7 +21,7 @@ SELECTED = [
 
 
 def test_cases_and_generated_queries_without_jit() -> None:
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "STREAMSIFT_EXAMPLES": "50"}
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "STREAMSIFT_EXAMPLES": EXAMPLES}
     environment.pop("PYTEST_XDIST_WORKER", None)
     command = [
         sys.executable,

@@ -48,7 +48,7 @@ def counted(rows: Rows) -> Counter[Any]:
     return Counter(map(frozen, rows))
 
 
-@settings(max_examples=EXAMPLES or (10_000 if LARGE else 90), deadline=None)
+@settings(max_examples=EXAMPLES or (10_000 if LARGE else 50), deadline=None)
 @given(SCRIPTS, streams(max_size=7), bindings(), st.integers(1, 5), st.integers(1, 4))
 def test_limits_and_batches_give_parts_of_the_answer(
     script: Script, rows: Rows, binding: dict[str, str], limit: int, chunk: int
@@ -72,7 +72,7 @@ def test_limits_and_batches_give_parts_of_the_answer(
     assert [len(part) for part in together.values()] == [len(some)] * 2
 
 
-@settings(max_examples=EXAMPLES or (10_000 if LARGE else 90), deadline=None)
+@settings(max_examples=EXAMPLES or (10_000 if LARGE else 50), deadline=None)
 @given(queries(aggregates=False, ranking=False), streams(max_size=7), bindings(), st.integers(1, 3))
 def test_chunks_of_a_few_matches(script: Script, rows: Rows, binding: dict[str, str], chunk: int) -> None:
     """Streams that the oracle can answer fill no chunk: without this, no search and no group is ever resumed."""
@@ -80,7 +80,7 @@ def test_chunks_of_a_few_matches(script: Script, rows: Rows, binding: dict[str, 
         check_answer(script, rows, binding)
 
 
-@settings(max_examples=EXAMPLES or (10_000 if LARGE else 90), deadline=None)
+@settings(max_examples=EXAMPLES or (10_000 if LARGE else 50), deadline=None)
 @given(SCRIPTS, streams(max_size=7), bindings(), st.integers(1, 10_000))
 def test_a_little_memory_gives_the_answer_or_an_error(
     script: Script, rows: Rows, binding: dict[str, str], limit: int

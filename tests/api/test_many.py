@@ -103,13 +103,13 @@ def check_workload(queries: dict[str, str], rows: list[Event], share: Any) -> No
         assert_equal(naive.run(text, rows, **binding, columns=COLUMNS), results[name].to_pylist())
 
 
-@settings(max_examples=EXAMPLES or (5_000 if LARGE else 60))
+@settings(max_examples=EXAMPLES or (5_000 if LARGE else 40))
 @given(workloads(), streams(), st.sampled_from(["auto", "always"]))
 def test_workloads(queries: dict[str, str], rows: list[Event], share: Any) -> None:
     check_workload(queries, rows, share)
 
 
-@settings(max_examples=EXAMPLES or (5_000 if LARGE else 60))
+@settings(max_examples=EXAMPLES or (5_000 if LARGE else 40))
 @given(chopped_workloads(), dense_streams())
 def test_workloads_with_inner_parts_in_common(queries: dict[str, str], rows: list[Event]) -> None:
     check_workload(queries, rows, "always")

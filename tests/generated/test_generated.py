@@ -69,25 +69,25 @@ def check_answer(script: Script, rows: Rows, binding: dict[str, str], **options:
     assert_same(script, rows, binding, actual)
 
 
-@settings(max_examples=EXAMPLES or (20_000 if LARGE else 300))
+@settings(max_examples=EXAMPLES or (20_000 if LARGE else 180))
 @given(flat_queries(), streams(), bindings())
 def test_flat_queries(script: Script, rows: Rows, binding: dict[str, str]) -> None:
     check_answer(script, rows, binding)
 
 
-@settings(max_examples=EXAMPLES or (10_000 if LARGE else 150))
+@settings(max_examples=EXAMPLES or (10_000 if LARGE else 90))
 @given(queries(max_depth=4, **DETECTION), streams(), bindings(), st.sampled_from(["on", "off"]))
 def test_nested_queries(script: Script, rows: Rows, binding: dict[str, str], cache: str) -> None:
     check_answer(script, rows, binding, cache=cache)
 
 
-@settings(max_examples=EXAMPLES or (10_000 if LARGE else 150))
+@settings(max_examples=EXAMPLES or (10_000 if LARGE else 90))
 @given(negating_queries(), streams(), bindings(), st.sampled_from(["on", "off"]))
 def test_negations_in_negations(script: Script, rows: Rows, binding: dict[str, str], cache: str) -> None:
     check_answer(script, rows, binding, cache=cache)
 
 
-@settings(max_examples=EXAMPLES or (10_000 if LARGE else 110))
+@settings(max_examples=EXAMPLES or (10_000 if LARGE else 70))
 @given(
     defining_queries(max_variables=6, max_depth=4, **DETECTION),
     streams(),
@@ -99,13 +99,13 @@ def test_windows_of_definitions(script: Script, rows: Rows, binding: dict[str, s
     check_answer(script, rows, binding, plan=plan, condense=condense)
 
 
-@settings(max_examples=EXAMPLES or (5_000 if LARGE else 60))
+@settings(max_examples=EXAMPLES or (5_000 if LARGE else 40))
 @given(defining_queries(kleene=False, detection=False), streams(), bindings())
 def test_totals_and_rankings_of_definitions(script: Script, rows: Rows, binding: dict[str, str]) -> None:
     check_answer(script, rows, binding)
 
 
-@settings(max_examples=5_000 if LARGE else 90)
+@settings(max_examples=5_000 if LARGE else 50)
 @given(queries(), streams(max_size=7), bindings())
 def test_any_query_is_answered_or_refused(script: Script, rows: Rows, binding: dict[str, str]) -> None:
     check_answer(script, rows, binding)

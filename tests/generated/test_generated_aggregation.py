@@ -41,25 +41,25 @@ def check_aggregation(script: Script, rows: Rows, binding: dict[str, str]) -> No
         assert_equal(expected, actual)
 
 
-@settings(max_examples=EXAMPLES or (10_000 if LARGE else 150))
+@settings(max_examples=EXAMPLES or (10_000 if LARGE else 90))
 @given(aggregations(**FLAT), streams(), bindings())
 def test_flat_aggregations(script: Script, rows: Rows, binding: dict[str, str]) -> None:
     check_aggregation(script, rows, binding)
 
 
-@settings(max_examples=EXAMPLES or (10_000 if LARGE else 70))
+@settings(max_examples=EXAMPLES or (10_000 if LARGE else 40))
 @given(aggregations(**DETECTED), streams(), bindings())
 def test_nested_aggregations(script: Script, rows: Rows, binding: dict[str, str]) -> None:
     check_aggregation(script, rows, binding)
 
 
-@settings(max_examples=EXAMPLES or (10_000 if LARGE else 70))
+@settings(max_examples=EXAMPLES or (10_000 if LARGE else 40))
 @given(neighbour_aggregations(), streams(), bindings())
 def test_aggregations_of_neighbours(script: Script, rows: Rows, binding: dict[str, str]) -> None:
     check_aggregation(script, rows, binding)
 
 
-@settings(max_examples=EXAMPLES or (3_000 if LARGE else 60))
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 40))
 @given(aggregations(ranking=False, definitions=False), streams(max_size=7), bindings())
 def test_aggregations_of_groups(script: Script, rows: Rows, binding: dict[str, str]) -> None:
     check_aggregation(script, rows, binding)

@@ -40,7 +40,7 @@ def check_analysis(script: Script, rows: Rows, binding: dict[str, str], **option
         assert sum(map(number, BUILT_GROUPS.findall(text))) <= expected
 
 
-@settings(max_examples=EXAMPLES or (5_000 if LARGE else 70))
+@settings(max_examples=EXAMPLES or (5_000 if LARGE else 40))
 @given(
     queries(max_depth=4, kleene=False),
     streams(),
@@ -51,13 +51,13 @@ def test_patterns_of_single_events(script: Script, rows: Rows, binding: dict[str
     check_analysis(script, rows, binding, plan=plan)
 
 
-@settings(max_examples=EXAMPLES or (5_000 if LARGE else 60))
+@settings(max_examples=EXAMPLES or (5_000 if LARGE else 40))
 @given(queries(), streams(max_size=8), bindings())
 def test_patterns_of_all_kinds(script: Script, rows: Rows, binding: dict[str, str]) -> None:
     check_analysis(script, rows, binding)
 
 
-@settings(max_examples=EXAMPLES or (3_000 if LARGE else 60))
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 40))
 @given(aggregations(kleene=False), streams(), bindings())
 def test_aggregations(script: Script, rows: Rows, binding: dict[str, str]) -> None:
     check_analysis(script, rows, binding)

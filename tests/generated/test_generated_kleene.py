@@ -35,31 +35,31 @@ FLAT = [
 Rows = list[dict[str, Any]]
 
 
-@settings(max_examples=EXAMPLES or (10_000 if LARGE else 110), deadline=None)
+@settings(max_examples=EXAMPLES or (10_000 if LARGE else 70), deadline=None)
 @given(queries(**DETECTION), streams(max_size=7), bindings())
 def test_kleene_queries(script: Script, rows: Rows, binding: dict[str, str]) -> None:
     check_answer(script, rows, binding)
 
 
-@settings(max_examples=EXAMPLES or (3_000 if LARGE else 60), deadline=None)
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 40), deadline=None)
 @given(queries(kleene_pairs=True, **DETECTION), streams(max_size=6), bindings())
 def test_kleene_queries_that_may_be_refused(script: Script, rows: Rows, binding: dict[str, str]) -> None:
     check_answer(script, rows, binding)
 
 
-@settings(max_examples=EXAMPLES or (3_000 if LARGE else 60), deadline=None)
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 40), deadline=None)
 @given(queries(aggregates=False, ranking=False), streams(max_size=7), bindings())
 def test_kleene_queries_with_definitions(script: Script, rows: Rows, binding: dict[str, str]) -> None:
     check_answer(script, rows, binding)
 
 
-@settings(max_examples=EXAMPLES or (3_000 if LARGE else 50), deadline=None)
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 30), deadline=None)
 @given(defining_queries(aggregates=False, ranking=False), streams(max_size=7), bindings())
 def test_groups_in_definitions_with_windows(script: Script, rows: Rows, binding: dict[str, str]) -> None:
     check_answer(script, rows, binding)
 
 
-@settings(max_examples=EXAMPLES or (2_000 if LARGE else 50), deadline=None)
+@settings(max_examples=EXAMPLES or (2_000 if LARGE else 30), deadline=None)
 @given(st.sampled_from(FLAT), streams(), bindings())
 def test_one_group_on_longer_streams(text: str, rows: Rows, binding: dict[str, str]) -> None:
     """Use longer streams, because the oracle is fast if a group has single events next to it."""

@@ -91,7 +91,7 @@ def merges(draw: st.DrawFn) -> str:
     return "\n".join([*lines, f"{statement} RETURN {draw(st.sampled_from([1, 2, 3, 50]))}"])
 
 
-@settings(max_examples=EXAMPLES or (10_000 if LARGE else 90))
+@settings(max_examples=EXAMPLES or (10_000 if LARGE else 50))
 @given(
     merges(),
     dense_streams(),

@@ -38,13 +38,13 @@ def check_ranking(script: Script, rows: Rows, binding: dict[str, str], strategy:
     assert_same(script, rows, binding, actual)
 
 
-@settings(max_examples=EXAMPLES or (10_000 if LARGE else 110))
+@settings(max_examples=EXAMPLES or (10_000 if LARGE else 70))
 @given(queries(max_depth=2, **FLAT), streams(), bindings())
 def test_linear_sequences(script: Script, rows: Rows, binding: dict[str, str]) -> None:
     check_ranking(script, rows, binding, "auto")
 
 
-@settings(max_examples=EXAMPLES or (10_000 if LARGE else 70))
+@settings(max_examples=EXAMPLES or (10_000 if LARGE else 40))
 @given(queries(max_depth=2, **FLAT), streams(), bindings())
 def test_linear_sequences_by_kinds(script: Script, rows: Rows, binding: dict[str, str]) -> None:
     """Force equivalence classes of paths, which otherwise need more equal scores than the oracle can handle."""
@@ -52,13 +52,13 @@ def test_linear_sequences_by_kinds(script: Script, rows: Rows, binding: dict[str
         check_ranking(script, rows, binding, "auto")
 
 
-@settings(max_examples=EXAMPLES or (10_000 if LARGE else 50))
+@settings(max_examples=EXAMPLES or (10_000 if LARGE else 30))
 @given(queries(max_depth=2, **FLAT), streams(), bindings(), st.sampled_from(["k-ssp", "k-dssp"]))
 def test_the_algorithms_of_the_thesis(script: Script, rows: Rows, binding: dict[str, str], strategy: Any) -> None:
     check_ranking(script, rows, binding, strategy)
 
 
-@settings(max_examples=EXAMPLES or (10_000 if LARGE else 70))
+@settings(max_examples=EXAMPLES or (10_000 if LARGE else 40))
 @given(
     queries(max_depth=3, **POSITIVE),
     streams(),
@@ -70,13 +70,13 @@ def test_merges_and_joins(script: Script, rows: Rows, binding: dict[str, str], s
     check_ranking(script, rows, binding, strategy, schedule)
 
 
-@settings(max_examples=EXAMPLES or (10_000 if LARGE else 60))
+@settings(max_examples=EXAMPLES or (10_000 if LARGE else 40))
 @given(queries(max_depth=3, **RANKING), streams(), bindings(), st.sampled_from(["auto", "enumerate"]))
 def test_ranking_queries(script: Script, rows: Rows, binding: dict[str, str], strategy: Any) -> None:
     check_ranking(script, rows, binding, strategy)
 
 
-@settings(max_examples=EXAMPLES or (10_000 if LARGE else 50))
+@settings(max_examples=EXAMPLES or (10_000 if LARGE else 30))
 @given(queries(max_depth=3, **{**RANKING, "kleene": True}), streams(max_size=7), bindings())
 def test_rankings_of_groups(script: Script, rows: Rows, binding: dict[str, str]) -> None:
     assume(not may_be_refused(script))

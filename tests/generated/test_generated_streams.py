@@ -47,55 +47,55 @@ def check_stream(script: Script, rows: Rows, binding: dict[str, str], seed: int,
     assert counted(found) == counted(expected)
 
 
-@settings(max_examples=EXAMPLES or (3_000 if LARGE else 50))
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 30))
 @given(flat_queries(), streams(), bindings(), SEEDS)
 def test_flat_queries(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
     check_stream(script, rows, binding, seed)
 
 
-@settings(max_examples=EXAMPLES or (3_000 if LARGE else 60))
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 40))
 @given(queries(**DETECTION), streams(max_size=8), bindings(), SEEDS)
 def test_nested_queries(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
     check_stream(script, rows, binding, seed)
 
 
-@settings(max_examples=EXAMPLES or (3_000 if LARGE else 50))
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 30))
 @given(st.sampled_from(ONE_GROUP), streams(max_size=10), bindings(), SEEDS)
 def test_one_group(text: str, rows: Rows, binding: dict[str, str], seed: int) -> None:
     check_stream(parse(text), rows, binding, seed)
 
 
-@settings(max_examples=EXAMPLES or (3_000 if LARGE else 50))
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 30))
 @given(negating_queries(), streams(max_size=10), bindings(), SEEDS)
 def test_negations(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
     check_stream(script, rows, binding, seed)
 
 
-@settings(max_examples=EXAMPLES or (3_000 if LARGE else 60))
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 40))
 @given(aggregations(ranking=False), streams(max_size=10), bindings(), SEEDS)
 def test_aggregations(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
     check_stream(script, rows, binding, seed)
 
 
-@settings(max_examples=EXAMPLES or (3_000 if LARGE else 50))
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 30))
 @given(neighbour_aggregations(), streams(), bindings(), SEEDS)
 def test_neighbour_aggregations(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
     check_stream(script, rows, binding, seed)
 
 
-@settings(max_examples=EXAMPLES or (3_000 if LARGE else 60))
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 40))
 @given(queries(max_depth=3, **RANKING).map(on_a_stream), streams(), bindings(), SEEDS)
 def test_rankings(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
     check_stream(script, rows, binding, seed)
 
 
-@settings(max_examples=EXAMPLES or (3_000 if LARGE else 50))
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 30))
 @given(aggregations(**WINDOWLESS), streams(), bindings(), SEEDS)
 def test_totals_without_a_window(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
     check_stream(script, rows, binding, seed)
 
 
-@settings(max_examples=EXAMPLES or (3_000 if LARGE else 60))
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 40))
 @given(st.lists(queries(max_depth=2), min_size=2, max_size=3), streams(max_size=7), bindings(), SEEDS)
 def test_several_queries_at_once(scripts: list[Script], rows: Rows, binding: dict[str, str], seed: int) -> None:
     table = pa.Table.from_pylist(rows, SCHEMA)

@@ -39,8 +39,8 @@ SEEDS = st.integers(0, 2**32)
 DETECTION = {"aggregates": False, "ranking": False}
 RANKING = {"kleene": False, "aggregates": False, "detection": False}
 TIMES = ("time", "window_end", "match_start", "match_end")  # these columns are compared exactly
-BATCH = settings(max_examples=EXAMPLES or (10_000 if LARGE else 50), deadline=None)
-STREAM = settings(max_examples=EXAMPLES or (3_000 if LARGE else 50), deadline=None)
+BATCH = settings(max_examples=EXAMPLES or (10_000 if LARGE else 30), deadline=None)
+STREAM = settings(max_examples=EXAMPLES or (3_000 if LARGE else 30), deadline=None)
 
 
 def counted(rows: Rows) -> Counter[Any]:
@@ -214,7 +214,7 @@ def test_streams_of_rankings(script: Script, rows: Rows, binding: dict[str, str]
     check_stream(script, rows, binding, of, seed)
 
 
-@settings(max_examples=EXAMPLES or (8_000 if LARGE else 60), deadline=None)
+@settings(max_examples=EXAMPLES or (8_000 if LARGE else 40), deadline=None)
 @given(
     st.one_of(group_queries(), tying_queries()).map(on_a_stream), sparse_streams(), bindings(), spaced_times(), SEEDS
 )
@@ -222,7 +222,7 @@ def test_groups_over_several_windows(script: Script, rows: Rows, binding: dict[s
     check_stream(script, rows, binding, of, seed)
 
 
-@settings(max_examples=EXAMPLES or (12_000 if LARGE else 50), deadline=None)
+@settings(max_examples=EXAMPLES or (12_000 if LARGE else 30), deadline=None)
 @given(any_queries().map(on_a_stream), sparse_streams(), bindings(), spaced_times(), SEEDS)
 def test_any_query_over_several_windows(
     script: Script, rows: Rows, binding: dict[str, str], of: Times, seed: int

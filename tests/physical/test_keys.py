@@ -55,7 +55,7 @@ COMPARING = st.one_of(
 )
 
 
-@settings(max_examples=EXAMPLES or (20_000 if LARGE else 70))
+@settings(max_examples=EXAMPLES or (20_000 if LARGE else 40))
 @given(COMPARING, sparse_streams(max_size=10))
 def test_each_key_on_its_own(script: Script, rows: Rows) -> None:
     text = print_script(script)

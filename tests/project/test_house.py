@@ -6,6 +6,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,13 +19,18 @@ MAX_FILES, MAX_LINES, MAX_PARAMETERS = 20, 60, 8
 MANY_PARAMETERS = {"api/query.py", "api/many.py", "command/main.py"}
 
 MODULES = sorted(SOURCE.rglob("*.py"))
-TREES = {path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
 ROOMS = sorted(path.parent for path in MODULES if path.name == "__init__.py" and path.parent != SOURCE)
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """Parse each module once, and only in a process that runs these tests."""
+    return {path.relative_to(SOURCE).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
 
 
 def functions() -> Iterator[tuple[str, ast.FunctionDef, bool]]:
     """All functions, with their module and whether Numba compiles them."""
-    for module, tree in TREES.items():
+    for module, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef):
                 yield module, node, any("njit" in ast.unparse(decorator) for decorator in node.decorator_list)
@@ -39,7 +45,7 @@ def lines_of_code(node: ast.FunctionDef) -> int:
 
 def test_a_class_has_a_name_of_its_own() -> None:
     homes = defaultdict(list)
-    for module, tree in TREES.items():
+    for module, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
                 homes[node.name].append(module)
@@ -49,7 +55,7 @@ def test_a_class_has_a_name_of_its_own() -> None:
 def test_names_say_what_they_hold() -> None:
     vague = re.compile(r"(^|_)(found|known|told|asked|held|letters|hushed|benches|exits|steady|circle)(_|$)")
     names = defaultdict(set)
-    for module, tree in TREES.items():
+    for module, tree in trees().items():
         for node in ast.walk(tree):
             for attribute in ("id", "attr", "arg", "name"):
                 if isinstance(name := getattr(node, attribute, None), str) and vague.search(name):
@@ -94,7 +100,7 @@ def test_functions_have_few_parameters() -> None:
 
 def test_other_rooms_import_a_rooms_door() -> None:
     inside = []
-    for module, tree in TREES.items():
+    for module, tree in trees().items():
         own = module.split("/")
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("streamsift."):

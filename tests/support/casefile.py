@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,7 @@ class Case:
         return pa.table(arrays)
 
 
+@cache
 def load_cases() -> list[Case]:
     """Return all cases, sorted by file name and in the order of each file."""
     return [case for path in sorted(CASES.glob("*.toml")) for case in parse_cases(path.read_text("utf-8"), path.stem)]

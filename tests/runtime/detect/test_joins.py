@@ -61,7 +61,7 @@ DETECTIONS = flat_queries() | queries(max_depth=3, **DETECTION)
 
 
 @settings(
-    max_examples=EXAMPLES or (5_000 if LARGE else 150),
+    max_examples=EXAMPLES or (5_000 if LARGE else 90),
     suppress_health_check=[HealthCheck.function_scoped_fixture],  # it sets constants, the same for all examples
 )
 @given(DETECTIONS | DETECTIONS.map(counted_by_key), streams(), bindings(), CHOICES)

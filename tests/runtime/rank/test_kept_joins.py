@@ -21,7 +21,7 @@ PARTS = {
 ROWS = st.lists(st.tuples(st.sampled_from("AABBC"), st.integers(0, 7)), min_size=14, max_size=40)
 
 
-@settings(max_examples=EXAMPLES or (10_000 if LARGE else 60))
+@settings(max_examples=EXAMPLES or (10_000 if LARGE else 40))
 @given(
     ROWS,
     st.sampled_from(sorted(PARTS)),

@@ -55,7 +55,7 @@ def of_real_times(rows: Rows) -> Rows:
     return [{**row, "t": row["t"] * 0.1} for row in rows]
 
 
-@settings(max_examples=EXAMPLES or (3_000 if LARGE else 90))
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 50))
 @given(texts(), streams(), bindings(), st.integers(0, 2**32), st.booleans())
 def test_generated(text: str, rows: Rows, binding: dict[str, str], seed: int, is_real: bool) -> None:
     schema = SCHEMA

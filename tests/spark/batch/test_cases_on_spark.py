@@ -1,4 +1,4 @@
-"""Run the case files on Spark batch, with shuffled rows: one case in ten, and all of them in the large profile."""
+"""Run the case files on Spark batch, with shuffled rows: one case in twenty, and all of them in the large profile."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from test_generated import LARGE
 ANSWERED = [case for case in load_cases() if case.error is None]
 
 
-@pytest.mark.parametrize("case", ANSWERED if LARGE else ANSWERED[::10], ids=lambda case: case.id)
+@pytest.mark.parametrize("case", ANSWERED if LARGE else ANSWERED[::20], ids=lambda case: case.id)
 def test_case(spark: SparkSession, case: Case) -> None:
     # Keep timestamps without a zone: Spark would interpret them in the session's zone.
     schema = from_arrow_schema(case.table().schema, prefer_timestamp_ntz=True)

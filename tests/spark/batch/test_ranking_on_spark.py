@@ -17,7 +17,7 @@ LARGE = os.environ.get("STREAMSIFT_HYPOTHESIS") == "large"
 
 
 # With `order`: rows of equal time have no order on Spark.
-@settings(max_examples=500 if LARGE else 20, suppress_health_check=list(HealthCheck))
+@settings(max_examples=500 if LARGE else 12, suppress_health_check=list(HealthCheck))
 @given(script=queries(max_depth=3, **RANKING), rows=streams())
 def test_rankings(spark: SparkSession, script: Script, rows: Rows) -> None:
     check_on_spark(spark, script, rows)

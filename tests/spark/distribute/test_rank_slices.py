@@ -65,7 +65,7 @@ def test_many_slices(spark: SparkSession, query: str, kind: str) -> None:
 
 
 # With `order`: rows of equal time have no order on Spark.
-@settings(max_examples=500 if LARGE else 15, suppress_health_check=list(HealthCheck))
+@settings(max_examples=500 if LARGE else 9, suppress_health_check=list(HealthCheck))
 @given(script=queries(max_depth=3, **RANKING), rows=streams())
 def test_rankings_without_groups(spark: SparkSession, script: Script, rows: Rows) -> None:
     window = script.statement.window

@@ -25,7 +25,7 @@ def short_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cutting, "SLICE_REACHES", 1)
 
 
-@settings(max_examples=200 if LARGE else 10, suppress_health_check=list(HealthCheck))
+@settings(max_examples=200 if LARGE else 6, suppress_health_check=list(HealthCheck))
 @given(script=queries(**{**DETECTION, "kleene": True}), rows=streams(max_size=7))
 def test_generated_queries(spark: SparkSession, short_slices: None, script: Script, rows: Rows) -> None:
     assume(not may_be_refused(script))

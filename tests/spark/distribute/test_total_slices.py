@@ -63,7 +63,7 @@ def long_streams(draw: st.DrawFn) -> list[Event]:
     return rows
 
 
-@settings(max_examples=300 if LARGE else 15, suppress_health_check=list(HealthCheck))
+@settings(max_examples=300 if LARGE else 9, suppress_health_check=list(HealthCheck))
 @given(text=totals(), rows=long_streams())
 def test_totals(spark: SparkSession, text: str, rows: list[Event]) -> None:
     df = scattered(spark, pa.Table.from_pylist(rows, SCHEMA))

@@ -46,10 +46,10 @@ def plan_of(case: Case) -> Plan | None:
 
 
 def chosen() -> list[Case]:
-    found = [case for case in load_cases() if plan_of(case) is not None]
+    cases = load_cases()
     if LARGE:
-        return found
-    return [next(case for case in found if case.id.startswith(start)) for start in ALWAYS]
+        return [case for case in cases if plan_of(case) is not None]
+    return [next(case for case in cases if case.id.startswith(start) and plan_of(case)) for start in ALWAYS]
 
 
 def write_files(case: Case, folder: Path) -> None:

@@ -101,31 +101,31 @@ def check_stream(script: Script, rows: Rows, binding: dict[str, str], seed: int)
     assert as_sorted(found) == as_sorted(expected)
 
 
-@settings(max_examples=EXAMPLES or (3_000 if LARGE else 60))
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 40))
 @given(flat_queries(), streams(), bindings(), SEEDS)
 def test_flat_queries(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
     check_stream(script, rows, binding, seed)
 
 
-@settings(max_examples=EXAMPLES or (3_000 if LARGE else 60))
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 40))
 @given(queries(aggregates=False, ranking=False), streams(max_size=8), bindings(), SEEDS)
 def test_nested_queries(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
     check_stream(script, rows, binding, seed)
 
 
-@settings(max_examples=EXAMPLES or (3_000 if LARGE else 60))
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 40))
 @given(aggregations(ranking=False), streams(max_size=10), bindings(), SEEDS)
 def test_aggregations(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
     check_stream(script, rows, binding, seed)
 
 
-@settings(max_examples=EXAMPLES or (3_000 if LARGE else 60))
+@settings(max_examples=EXAMPLES or (3_000 if LARGE else 40))
 @given(queries(max_depth=3, kleene=False, aggregates=False, detection=False), streams(), bindings(), SEEDS)
 def test_rankings(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
     check_stream(script, rows, binding, seed)
 
 
-@settings(max_examples=EXAMPLES or (5_000 if LARGE else 60))
+@settings(max_examples=EXAMPLES or (5_000 if LARGE else 40))
 @given(STREAMED, sparse_streams(), bindings(), SEEDS)
 def test_any_query_over_several_windows(script: Script, rows: Rows, binding: dict[str, str], seed: int) -> None:
     check_stream(script, rows, binding, seed)
