@@ -12,6 +12,7 @@ from streamsift.api import (
     event,
     explain_many,
     load_ipython_extension,
+    match_recognize,
     metrics,
     open_many,
     plot,
@@ -21,6 +22,7 @@ from streamsift.api import (
     run_many,
     seq,
     show,
+    sql,
     unload_ipython_extension,
 )
 from streamsift.errors import (
@@ -59,6 +61,7 @@ __all__ = [
     "check_cluster",
     "event",
     "explain_many",
+    "match_recognize",
     "metrics",
     "open_many",
     "plot",
@@ -68,4 +71,5 @@ __all__ = [
     "run_many",
     "seq",
     "show",
+    "sql",
 ]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import naive
 import streamsift as ss
-from casefile import plain
+from casefile import frozen
 from strategies import COLUMNS, bindings, defining_queries, flat_queries, negating_queries, queries, streams
 from streamsift.language import Script, print_script
 from supported import may_be_refused, pattern_depth
@@ -36,17 +36,6 @@ def assert_equal(expected: Rows, actual: Rows) -> None:
     missing, unexpected = wanted - found, found - wanted
     assert not missing, "rows that only the oracle returns"
     assert not unexpected, "rows that the oracle does not return"
-
-
-def frozen(value: Any) -> Any:
-    """Return the value in a hashable form."""
-    match value:
-        case dict():
-            return tuple((name, frozen(value[name])) for name in sorted(value))
-        case list():
-            return tuple(map(frozen, value))
-        case _:
-            return plain(value)
 
 
 def run_local(script: Script, rows: Rows, binding: dict[str, str], **options: Any) -> Rows:

@@ -200,6 +200,17 @@ def plain(value: Any) -> Any:
     return value
 
 
+def frozen(value: Any) -> Any:
+    """Return the value in a hashable form."""
+    match value:
+        case dict():
+            return tuple((name, frozen(value[name])) for name in sorted(value))
+        case list():
+            return tuple(map(frozen, value))
+        case _:
+            return plain(value)
+
+
 def assert_rows(case: Case, actual_rows: list[Row]) -> None:
     """Compare the case's expected columns with the result: as a multiset of rows, or as a list if it is `ordered`."""
     assert case.expected is not None, f"{case.id} expects an error"

@@ -18,14 +18,23 @@ from pyspark.sql import Row
 from streamsift.logical import lateness_of
 from streamsift.physical.plan.plan import Plan
 from streamsift.runtime import output_schema
+from streamsift.runtime.stream import merged_rows
 from streamsift.runtime.stream.engine import ManyEngine
 from streamsift.spark.columns import query_of_all
 from streamsift.spark.columns.event_time import event_time
 from streamsift.spark.stream import stateful
 from streamsift.spark.stream.buckets import BucketCount
+from streamsift.spark.stream.merging import Merger
 from streamsift.spark.stream.packing import Packer, unpack
-from streamsift.spark.stream.run import common_keys
-from streamsift.spark.stream.stateful import BucketProcessor
+from streamsift.spark.stream.placing import PlacedBuckets, stream_placements
+from streamsift.spark.stream.stateful import RESULTS, BucketProcessor
+
+RESULT_TYPES = pa.schema(
+    [
+        (name, {"string": pa.string(), "binary": pa.binary(), "bigint": pa.int64()}[kind])
+        for name, kind in (field.split() for field in RESULTS.split(", "))
+    ]
+)
 
 
 class Value:
@@ -94,11 +103,13 @@ class Stream:
     def __init__(self, plans: Mapping[str, Plan], *, lateness: Any = None, buckets: int = 3, bad_rows: str = "fail"):
         ManyEngine(plans)  # raises if the query is not supported on a stream
         self.plans, self.query = plans, query_of_all(plans)
-        self.keys = common_keys(plans)
-        self.buckets = BucketCount(bool(self.keys), buckets)
-        # One query emits lists of rows, several emit messages, as on Spark.
+        self.placements = stream_placements(plans)
+        self.merger = Merger({name: plan for each in self.placements for name, plan in each.merged.items()})
+        self.buckets = PlacedBuckets(tuple(BucketCount(bool(each.keys), buckets) for each in self.placements))
+        # One query that needs no merge emits lists of rows, others emit messages, as on Spark.
+        is_listed = len(plans) == 1 and not any(each.merged for each in self.placements)
         schemas = [output_schema(plan.query) for plan in plans.values()]
-        self.row_type = pa.struct(list(schemas[0])) if len(schemas) == 1 else None
+        self.row_type = pa.struct(list(schemas[0])) if is_listed else None
         self.time = event_time(self.query, lateness_of(lateness, self.query.binding))
         self.bad_rows = bad_rows
         self.stores: dict[int, dict[str, Any]] = {}
@@ -108,7 +119,7 @@ class Stream:
 
     def restart(self) -> BucketProcessor:
         """Restart the query with a new processor, so that engines cached in workers are not used."""
-        self.processor = BucketProcessor(self.plans, self.keys, self.time, self.buckets, self.bad_rows, self.row_type)
+        self.processor = BucketProcessor(self.placements, self.time, self.buckets, self.bad_rows, self.row_type)
         return self.processor
 
     def batch(self, rows: pa.Table | None) -> dict[str, list[Any]]:
@@ -124,7 +135,7 @@ class Stream:
                 self._ready(bucket)
                 found += self.processor.handleInputRows((bucket,), iter(own), Moment(self.watermark))
         for bucket, store in self.stores.items():
-            for timer in sorted(t for t in store["timers"] if t <= self.watermark):
+            for timer in sorted(t for t in store["timers"] if t < self.watermark):
                 self._ready(bucket)
                 found += self.processor.handleExpiredTimer(
                     key=(bucket,), timerValues=Moment(self.watermark), expiredTimerInfo=Moment(timer)
@@ -141,29 +152,39 @@ class Stream:
 
     def finish(self) -> dict[str, list[Any]]:
         """Load the state, finish the stream and return the rows that were not final."""
-        found: dict[str, list[Any]] = {name: [] for name in self.plans}
-        for store in self.stores.values():
+        found: dict[str, list[pa.Table]] = {name: [] for name in self.plans}
+        for bucket, store in self.stores.items():
             if "head" not in store:
                 continue
-            engine = ManyEngine(self.plans)
+            engine = ManyEngine(self.placements[self.buckets.placement(bucket)].engine_plans)
             engine.load(store["head"][-1], [(key[0], value[0]) for key, value in store["chunks"].items()])
             for name, table in engine.finish().items():
-                found[name] += table.to_pylist()
-        return found
+                found[name].append(table)
+        merged, rows = self.merger.plans, dict[str, list[Any]]()
+        for name, tables in found.items():
+            tables = [merged_rows(merged[name], tables)] if name in merged else tables
+            rows[name] = [row for table in tables for row in table.to_pylist()]
+        return rows
 
     def _ready(self, bucket: int) -> None:
         self.processor.init(Handle(self.stores.setdefault(bucket, {})))  # type: ignore[arg-type]
 
     def _arriving(self, rows: pa.Table) -> Iterator[pa.RecordBatch]:
         rows = rows.select(self.query.schema.names)
-        columns = [pa.array([hash(plain_key(v)) for v in rows[key].to_pylist()]) for key in self.keys]
-        numbers = np.zeros(rows.num_rows, np.int64)
-        for column in columns:
-            numbers = numbers * 31 + column.to_numpy() % 1009
-        rows = rows.append_column("matters", pa.array(np.ones(rows.num_rows, np.bool_)))
-        return iter(rows.append_column("hash", pa.array(numbers)).to_batches())
+        events = rows
+        for place, placement in enumerate(self.placements):
+            columns = [pa.array([hash(plain_key(v)) for v in events[key].to_pylist()]) for key in placement.keys]
+            numbers = np.zeros(rows.num_rows, np.int64)
+            for column in columns:
+                numbers = numbers * 31 + column.to_numpy() % 1009
+            rows = rows.append_column(f"matters{place}", pa.array(np.ones(rows.num_rows, np.bool_)))
+            rows = rows.append_column(f"hash{place}", pa.array(numbers))
+        return iter(rows.to_batches())
 
     def _rows(self, found: list[Row]) -> dict[str, list[Any]]:
+        if self.row_type is None:
+            results = pa.Table.from_pylist([row.asDict() for row in found], RESULT_TYPES).to_batches()
+            found = [Row(**row) for batch in self.merger(iter(results)) for row in batch.to_pylist()]
         for name in ("late", "matches", "bad_rows"):
             self.counts[name] = self.counts.get(name, 0) + sum(row[name] for row in found)
         if self.row_type is not None:

@@ -22,6 +22,12 @@ from streamsift.physical.stream import stream_plan
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "src" / "streamsift"
 SCHEMA = pa.schema([("ts", pa.timestamp("us", "UTC")), ("kind", pa.string()), ("id", pa.int64()), ("x", pa.float64())])
+
+
+def rows(clause: str) -> str:
+    return f"MATCH_RECOGNIZE ({clause})"
+
+
 STARS = ", ".join(f"A* a{n}" for n in range(9))
 LONG = ", ".join(f"ANY n{n}" for n in range(63))
 ORS = "; ".join(f"(A a{n} | B b{n} | C c{n})" for n in range(8))
@@ -35,7 +41,7 @@ class Refusal:
     is_stream: bool = False
 
     def raised(self) -> UnsupportedQuery:
-        binding = {"time": "ts", "type": "kind"}
+        binding = {} if self.query.startswith("MATCH_RECOGNIZE") else {"time": "ts", "type": "kind"}
         try:
             query = ss.query(self.query)
             if self.is_stream:
@@ -84,9 +90,28 @@ REFUSALS = (
         "PATTERN SEQ(A a, !B b) PARTITION BY id AGG COUNT WITHIN 5 EVENTS",
         is_stream=True,
     ),
+    Refusal("MATCH_RECOGNIZE: PARTITION BY an expression", rows("PARTITION BY id + 1 PATTERN (A)")),
+    Refusal("MATCH_RECOGNIZE: other aggregates", rows("MEASURES STDDEV(A.x) AS s PATTERN (A+)")),
+    Refusal("MATCH_RECOGNIZE in process: nested columns", rows("PATTERN (A) DEFINE A AS kind.part = 1")),
+    Refusal(
+        "MATCH_RECOGNIZE in process: CAST and other syntax of Spark", rows("MEASURES CAST(A.x AS INT) AS n PATTERN (A)")
+    ),
+    Refusal("MATCH_RECOGNIZE in process: functions of Spark", rows("PATTERN (A) DEFINE A AS MD5(kind) = 'x'")),
+    Refusal("A row pattern of more than 10,000 instructions", "MATCH_RECOGNIZE (ORDER BY ts PATTERN (A{10000}))"),
+    Refusal(
+        "A duration times a double in a condition that joins rows",
+        "MATCH_RECOGNIZE (ORDER BY ts PATTERN (A B) DEFINE B AS (B.ts - A.ts) * A.x > 5 s)",
+    ),
 )
 # Errors about Spark sessions and DataFrames, not about queries; tests/spark covers them.
-ABOUT_SESSIONS = ("spark/columns/schemas.py", "spark/columns/arrow_types.py")
+ABOUT_SESSIONS = (
+    "spark/columns/schemas.py",
+    "spark/columns/arrow_types.py",
+    "spark/row_match/types.py",
+    "api/row_query.py",
+    "api/sql.py",
+    "runtime/row_match/matching.py",  # about the steps that a pattern takes on some rows
+)
 
 
 OPENING = """\
@@ -95,7 +120,8 @@ such queries with their error messages. It is generated, and a test fails if a m
 """
 CLOSING = """\
 `UnsupportedQuery` is also raised for a DataFrame with a column that Spark cannot send to Python, such as an interval of
-years and months, and for a Spark session whose time zone has a name that only Java knows.
+years and months, for DataFrames and options that MATCH_RECOGNIZE does not take, for a row pattern that takes too many
+steps on some rows, and for a Spark session whose time zone has a name that only Java knows.
 """
 
 

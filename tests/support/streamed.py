@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 import streamsift as ss
-from casefile import plain
+from casefile import frozen
 from streamsift.logical.bound import Binding
 from streamsift.physical.plan.plan import Plan
 from streamsift.runtime.events.times import ticks_of
@@ -160,14 +160,3 @@ def streamed_many(plans: dict[str, Plan], table: pa.Table, seed: int) -> dict[st
 
 def counted(rows: list[dict[str, Any]]) -> Counter[Any]:
     return Counter(frozen(row) for row in rows)
-
-
-def frozen(value: Any) -> Any:
-    """Return the value in a hashable form."""
-    match value:
-        case dict():
-            return tuple((name, frozen(value[name])) for name in sorted(value))
-        case list():
-            return tuple(map(frozen, value))
-        case _:
-            return plain(value)

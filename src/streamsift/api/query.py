@@ -17,6 +17,7 @@ from streamsift.api.building import Buildable
 from streamsift.api.streams import Opening, Stream, StreamMetrics, open_stream
 from streamsift.errors import QueryError
 from streamsift.language import Script, parse, print_script, syntax
+from streamsift.language.row_match import is_match_recognize, parse_rows
 from streamsift.physical import PlannerKeywords
 from streamsift.view.notebook import Explanation, query_html, sections
 from streamsift.view.plan_tree import plan_svg
@@ -447,7 +448,7 @@ def query(text: str) -> Query:
     """Parse a query.
 
     Args:
-        text: Query in the Streamsift query language.
+        text: Query in the Streamsift query language, or `MATCH_RECOGNIZE (…)` of SQL.
 
     Returns:
         A `Query`, which is not bound to any data.
@@ -470,6 +471,10 @@ def query(text: str) -> Query:
              |                 ^
         Hint: put a comma or `;` before the next event.
     """
+    if is_match_recognize(text):
+        from streamsift.api.row_query import RowQuery
+
+        return RowQuery(parse_rows(text))
     script = parse(text)
     logical.sketch(script)
     return Query(script)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 
 import typer
 
-from streamsift.api import Query, memory_bytes, query
+from streamsift.api import Query, RowQuery, memory_bytes, query
 from streamsift.errors import QueryError, SetupError, StreamsiftError
 from streamsift.runtime.input import missing, read_names
 
@@ -54,6 +55,12 @@ def read_queries(sources: list[str]) -> dict[str, Query]:
             "two query files have the same name\nHint: rename one; results are named after their query files."
         )
     return {name: read_query(source) for name, source in zip(names, sources, strict=True)}
+
+
+def check_time(queries: Mapping[str, Query], time: str | None, what: str) -> None:
+    """Raise if a query needs the name of the time column. MATCH_RECOGNIZE names it in ORDER BY."""
+    if time is None and not all(isinstance(each, RowQuery) for each in queries.values()):
+        raise SetupError(f"{what} requires --time\nHint: name the time column, such as --time ts.")
 
 
 def column_names(context: typer.Context, incomplete: str) -> list[str]:

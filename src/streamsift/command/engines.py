@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from rich.console import Console
 
+from streamsift.api import Query
+from streamsift.command.arguments import check_time
 from streamsift.command.options import EngineName, Options
 from streamsift.errors import SetupError
 from streamsift.runtime.input import file_format, local_files, size_bytes
@@ -26,16 +30,15 @@ def choose_engine(options: Options, console: Console) -> EngineName:
     return chosen
 
 
-def has_input(options: Options, queries: int) -> bool:
+def has_input(options: Options, queries: Mapping[str, Query]) -> bool:
     """Return True if `explain` has an input to plan for; raise if it needs one, or the name of its time column."""
     if options.input is not None:
-        if options.time is None:
-            raise SetupError("--input requires --time\nHint: name the time column, such as --time ts.")
+        check_time(queries, options.time, "--input")
         return True
     on_spark = options.master is not None or options.engine is EngineName.SPARK
     for is_given, what in (
         (options.analyze, "--analyze"),
-        (queries > 1, "the plan of several queries"),
+        (len(queries) > 1, "the plan of several queries"),
         (on_spark, "the plan on Spark"),
     ):
         if is_given:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.csv
 from rich.console import Console
 
-from streamsift.api import Query, explain_many, run_many
+from streamsift.api import Query, RowQuery, explain_many, run_many
 from streamsift.command.engines import choose_engine
 from streamsift.command.options import BadRowsOption, EngineName, Options
 from streamsift.command.progress import announced_compiling, progress
@@ -285,17 +285,23 @@ def _warnings_on_stderr() -> Iterator[None]:
 
 def has_total(query: Query) -> bool:
     """Return True if all rows are computed before the first is returned: for AGG and PREF … RETURN k."""
+    if isinstance(query, RowQuery):
+        return False
     statement = query.script.statement
     return bool(statement.aggregates) or (statement.returns is not None and statement.returns.limit is not None)
 
 
 def nouns(query: Query) -> tuple[str, str]:
     """Return the noun for the rows of a result, in singular and plural."""
+    if isinstance(query, RowQuery):
+        return "row", "rows"
     return ("row", "rows") if query.script.statement.aggregates else ("match", "matches")
 
 
 def best_first(query: Query, result: DataFrame) -> DataFrame:
     """Sort a ranking by window, group and rank; return any other result unchanged."""
+    if isinstance(query, RowQuery):
+        return result
     statement = query.script.statement
     if statement.returns is None or statement.returns.limit is None:
         return result

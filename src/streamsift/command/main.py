@@ -83,13 +83,14 @@ def before_commands(
 
 
 @app.command(cls=Command, epilog=f"Example: streamsift run query.txt {FITTED}\n\n{EXIT_CODES}")
-@takes(*EVENTS, *RESULT, *PLANNER, *ENGINE, *STREAM)
+@takes(*EVENTS, *RESULT, *PLANNER, *ENGINE, *STREAM, optional=("time",))
 def run(options: Options) -> None:
     """Run a query on files, and show or write the result.
 
     With several queries, the events are read once and --output is a directory.
     """
     queries = arguments.read_queries(options.query_files)
+    arguments.check_time(queries, options.time, "run")
     output, plot, limit = options.output, options.plot, options.limit
     given = OutputFormat.JSON if options.as_json else options.format
     chosen = arguments.output_format(output, given, len(queries))
@@ -125,7 +126,7 @@ def explain(options: Options) -> None:
     """
     queries = arguments.read_queries(options.query_files)
     first = next(iter(queries.values()))
-    if not has_input(options, len(queries)):
+    if not has_input(options, queries):
         plan: str = first.explain(**options.binding)
     else:
         with open_job(first, options, stderr) as job:
@@ -160,9 +161,9 @@ def check(
     parsed = arguments.read_query(query_file)
     text = "the query is valid; add --input and --time to check it against the columns of a file"
     if input is not None:
-        if time is None:
-            raise SetupError("check --input requires --time\nHint: name the time column, such as --time ts.")
-        LocalJob(parsed, replace(options, query_files=[query_file], input=input, time=time), stderr).explain()
+        arguments.check_time({query_file: parsed}, time, "check --input")
+        given = replace(options, query_files=[query_file], input=input, time=time)  # type: ignore[arg-type]
+        LocalJob(parsed, given, stderr).explain()
         text = "the query is valid for this input"
     print(json.dumps({"ok": text}) if options.as_json else f"ok: {text}")
 

@@ -9,6 +9,7 @@
 - `mistakes`: explain syntax errors;
 - `printer`: print a syntax tree as canonical text, which parses to the same tree;
 - `highlight`: highlight queries with Pygments;
+- `row_match`: parse and print MATCH_RECOGNIZE;
 - `textmate`: generate the TextMate grammar for editors.
 """
 

@@ -11,6 +11,7 @@
 - `lateness`: parse how late the events of a stream may arrive;
 - `bound`: define the classes of a bound query, with traversals of its pattern and expressions;
 - `describe`: describe a bound query as text, which checkpoints store;
+- `row_match`: bind MATCH_RECOGNIZE;
 - `assumptions`: assume a schema for a query without data.
 """
 

@@ -91,7 +91,8 @@ class Constant(_Expression):
 class Operation(_Expression):
     """One operator or function over operands.
 
-    Arithmetic: + - * / % ^ negative, abs sqrt log exp least greatest coalesce lower upper.
+    Arithmetic: + - * / % ^ negative, abs sqrt log exp least greatest coalesce lower upper;
+    case, whose operands are condition, value, …, and last the value if no condition is true.
     Predicates (kind BOOLEAN): = != < <= > >= and or not is_null like in. The operands of `in` are the value and the
     items; those of `like` are the value and the pattern, a Constant.
     """

@@ -6,6 +6,7 @@
 - `groups`: plan Kleene groups;
 - `count`, `rank`: choose the strategies of AGG and PREF;
 - `stream`: plan how a query runs on a stream;
+- `row_match`: plan MATCH_RECOGNIZE;
 - `share`: plan which of several queries share counters;
 - `explain`: describe all of it.
 """

@@ -4,6 +4,7 @@
 - `detect`, `count`, `rank`: the strategies: find all matches, aggregate over them, or find the k best.
 - `share`: run many plans on one table; `stream`: process events incrementally and emit rows once they are final.
 - `groups`, `negation`, `paths`: search for Kleene groups, negated sub-patterns and best paths.
+- `row_match`: match rows in order with a row pattern (MATCH_RECOGNIZE).
 - `matches`: read values of matches and build result rows; `state`: keep events and totals between micro-batches.
 - `events`: sort events by time; `expressions`: compute values of columns; `arrays`: plain kernels on arrays.
 - `input`: read files and frames; `resources`: limit memory, track progress, announce compiles.

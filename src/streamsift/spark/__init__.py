@@ -3,6 +3,7 @@
 - `batch`: run one plan on a batch DataFrame;
 - `stream`: run plans on a streaming DataFrame;
 - `share`: run many queries on one DataFrame, batch or streaming;
+- `row_match`: run MATCH_RECOGNIZE on a batch DataFrame;
 - `distribute`: assign events to tasks, such that one task owns each result;
 - `columns`: convert types, times and conditions of columns;
 - `files`: read, write and start sessions for the command line;
@@ -18,5 +19,6 @@ PySpark 4.0 to 4.3 are supported. Only documented API of PySpark 4.0 is used, ex
 from streamsift.spark.batch import placement, run_batch
 from streamsift.spark.cluster import ClusterCheck, check_cluster
 from streamsift.spark.columns import arrow_schema, session_settings
+from streamsift.spark.row_match import describe_run, run_rows, typing_of
 from streamsift.spark.share import SharedFrames, SharedStream, many_batch_placement, run_batch_many, run_stream_many
 from streamsift.spark.stream import Metrics, Trigger, many_placement, metrics, run_stream, stream_placement

@@ -199,12 +199,16 @@ def test_explain(directory: Directory) -> None:
     assert "emit:   when all events of the match have arrived and the watermark has passed the end of the" in keyed
     assert "watermark: maximum `t` of earlier micro-batches minus `lateness`" in keyed
     total = ss.query("PATTERN SEQ(A a, B b) WHERE [id] AGG COUNT WITHIN 5").explain(directory.stream(), **BINDING)
-    assert "in one bucket: without GROUP BY, the aggregates cover all events" in total
+    assert "in one bucket: without UPDATE, a match of any id can make a row of the totals over all of them" in total
     assert "cost: one task processes every event" in total
     both = ss.explain_many({"keyed": PAIRS, "any": "PATTERN SEQ(A a, B b) WITHIN 5"}, directory.stream(), **BINDING)
-    assert "in one bucket: the queries have no key in common" in both
-    assert "keyed, run alone: by id" in both
+    assert f"{buckets_of(directory.stream())} hash buckets by id: keyed\none bucket: any\n" in both
+    assert "any: no column is shared by all variables" in both
+    assert "copies: up to 2 per event" in both
     best = ss.query("PATTERN SEQ(A a, B b) WHERE [id] PREF MAX[a.x] WITHIN 5 UPDATE 5 RETURN 3")
-    assert "in one bucket: a stream cannot merge rankings of different id" in best.explain(
-        directory.stream(), **BINDING
-    )
+    ranked = best.explain(directory.stream(), **BINDING)
+    assert "hash buckets by id" in ranked
+    assert "merge: each bucket ranks its own matches; in the same micro-batch, one task merges the top k" in ranked
+    ticks = ss.query("PATTERN SEQ(A a, B b) WHERE [id] AGG COUNT WITHIN 5 UPDATE 5")
+    added = ticks.explain(directory.stream(), **BINDING)
+    assert "merge: each bucket computes the totals of its own keys; in the same micro-batch, one task adds" in added

@@ -340,6 +340,7 @@ class RankPlan(_OverMatches):
 
     branches: tuple[RankBranch, ...]
     reasons: tuple[str, ...]
+    with_ties: bool = False  # on a stream, rows carry the tie breakers, by which rankings are merged
 
 
 Plan = DetectPlan | AggregatePlan | RankPlan  # runtime.execute has an engine for each

@@ -58,13 +58,13 @@ def _numbered(values: Int64) -> tuple[Int32, int]:
                 size, shift = 2 * size, shift - 1
                 slots = np.full(size, -1, np.int32)
                 grown = np.empty(size >> 1, np.int64)
-                grown[:count] = distinct
-                distinct = grown
                 for number in range(count):
+                    grown[number] = distinct[number]  # assigning to a slice takes seconds to compile
                     slot = np.int64((np.uint64(distinct[number]) * SCATTER) >> np.uint64(shift))
                     while slots[slot] >= 0:
                         slot = (slot + 1) & (size - 1)
                     slots[slot] = number
+                distinct = grown
                 slot = np.int64((np.uint64(value) * SCATTER) >> np.uint64(shift))
             elif distinct[code] == value:
                 break

@@ -11,6 +11,8 @@
 - `pairs`: dynamic programming over pairs of neighboring events
 - `range_totals`: a range-add segment tree that sums keys, branches and matches
 - `incremental`, `incremental_keys`: totals that are updated batch by batch, and the state of each key
+- `group_trees`: the totals of a group as a tree over its keys
+- `parts`: totals of different keys, added up for each tick
 - `output`: result rows
 
 The plan names a strategy for each branch (`physical/count`):
@@ -32,5 +34,6 @@ from streamsift.runtime.count.incremental import IncrementalTotals
 from streamsift.runtime.count.measures import measures_of
 from streamsift.runtime.count.operations import Operations, SymbolEvents, arrange
 from streamsift.runtime.count.output import aggregate_schema, relevant_places, result_batch
+from streamsift.runtime.count.parts import merged_totals
 from streamsift.runtime.count.prefix_tree import TotalRecords, tree_of
 from streamsift.runtime.count.run import aggregate

@@ -16,12 +16,12 @@ from streamsift.runtime.arrays.doubles import last_within
 from streamsift.runtime.arrays.dtypes import Int32, Int64
 from streamsift.runtime.arrays.grouping import distinct
 from streamsift.runtime.count.extremes import NOTHING, NotIncremental
+from streamsift.runtime.count.group_trees import GroupTrees
 from streamsift.runtime.count.groups import AggregateInput, KeyTotals, Timeline, is_last
-from streamsift.runtime.count.incremental_keys import PrefixKeys, WindowKeys, key_rows
+from streamsift.runtime.count.incremental_keys import PrefixKeys, Visit, WindowKeys, closed, key_rows
 from streamsift.runtime.count.measure_kernels import NO_TIMES
 from streamsift.runtime.count.measures import Totals
 from streamsift.runtime.count.output import aggregate_schema, result_batch
-from streamsift.runtime.count.range_totals import RangeTotals
 from streamsift.runtime.count.run import timeline_of
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.events.prepare import prepare
@@ -54,6 +54,7 @@ class IncrementalTotals:
         if self._has_window:
             self._groups = KeyedVectors(fields, 0, 0)
             self._windows = [WindowKeys(branch, self._no_events) for branch in branches]
+            self._trees, self._is_stale = GroupTrees(self._shape, len(branches)), False
         else:
             self._groups = KeyedVectors(fields, integers + least, reals)
             self._prefixes = [PrefixKeys(branch, self._no_events) for branch in branches]
@@ -68,7 +69,7 @@ class IncrementalTotals:
     @property
     def nbytes(self) -> int:
         """Return the memory in bytes of the state that `state` does not return."""
-        return sum(keys.nbytes for keys in self._windows)
+        return sum(keys.nbytes for keys in self._windows) + (self._trees.nbytes if self._has_window else 0)
 
     def add(
         self, table: pa.Table, first_tick: int | None = None, last_tick: int | None = None, *, shows: bool = True
@@ -138,16 +139,22 @@ class IncrementalTotals:
             first, last = 0, times.size - 1
             # Adding 1 to the largest time wraps; subtracting 1 later undoes it.
             given = replace(given, clock=replace(given.clock, leaves=lambda places: until[places] + 1))
-        with_leaving = shows and (is_ticking or not self._is_direct)
-        counted = [keys.count(given, numbers, (first, last), times, with_leaving) for keys in self._windows]
         if self._is_direct:
-            return counted[0].at(np.argsort(counted[0].group, kind="stable"))
-        shown = [keys if is_ticking else keys.at(keys.ends) for keys in counted]
-        groups = np.concatenate([keys.group for keys in shown])
-        totals = RangeTotals(groups, np.concatenate([keys.stamp for keys in shown]), self._shape)
-        for keys in counted:
-            totals.add_keys(keys)
-        return totals.timeline()
+            visit = Visit.ALL if shows and is_ticking else Visit.NEW
+            (counted,) = (keys.count(given, numbers, (first, last), times, visit) for keys in self._windows)
+            counted = closed(counted, last + 1) if visit is Visit.ALL else counted
+            return counted.at(np.argsort(counted.group, kind="stable"))
+        visit = Visit.NEW if not shows else Visit.ALL if self._is_stale else Visit.CHANGED
+        of_branches = [keys.count(given, numbers, (first, last), times, visit) for keys in self._windows]
+        if visit is Visit.NEW:
+            self._is_stale = True
+            return of_branches[0]
+        if visit is Visit.ALL:
+            self._trees.clear()
+            self._is_stale = False
+        for number, keys in enumerate(self._windows):
+            self._trees.add_keys(number, keys.groups)
+        return self._trees.at_ticks(of_branches, first, last) if is_ticking else self._trees.at_ends(of_branches)
 
     def evict_keys(self) -> bool:
         """If most keys have expired, reset and return True: key numbers are not reused, so only a reset frees them."""

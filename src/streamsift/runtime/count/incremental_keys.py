@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
+from enum import Enum, auto
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ import pyarrow as pa
 from streamsift.physical.count import is_at_edge
 from streamsift.physical.plan import Alternative, Branch
 from streamsift.runtime.arrays.dtypes import Float64, Int32, Int64
+from streamsift.runtime.arrays.grouping import distinct
 from streamsift.runtime.arrays.growing import ring_with_room, with_room
 from streamsift.runtime.count.extremes import NOTHING
 from streamsift.runtime.count.groups import AggregateInput, KeyTotals, is_last
@@ -30,6 +32,7 @@ from streamsift.runtime.count.measure_kernels import (
     Numbers,
     Stacks,
     Visits,
+    first_staying,
     multiply_windows,
     no_numbers,
     release,
@@ -146,6 +149,14 @@ class PrefixKeys(BranchKeys):
 # --- in a window -----------------------------------------------------------------------------------------------------
 
 
+class Visit(Enum):
+    """The keys whose records `WindowKeys.count` returns."""
+
+    NEW = auto()  # keys with new events, only where their matches end
+    CHANGED = auto()  # keys with new events or leaving starts
+    ALL = auto()
+
+
 class WindowKeys(BranchKeys):
     """The two stacks of each key, kept in memory only."""
 
@@ -160,39 +171,62 @@ class WindowKeys(BranchKeys):
         layout = lay_out(branch, no_events, keys_of_places(branch, no_events))
         self._log, self._next_operation, self._next_start = Log.of(layout.operations), 0, 0
         self._batches: deque[tuple[int, int, int]] = deque()  # per batch: end of operations, of starts, last `until`
+        # Starts in the order in which they leave, a ring like the starts: number n of those is in the windows of a key.
+        self._by_until, self._next_leaving = np.zeros(1, np.int64), 0
+
+    @property
+    def groups(self) -> Int32:
+        """Return the group of each key."""
+        return self._group[: self._slots]
 
     def count(
-        self, given: AggregateInput, groups: Int64, stamps: tuple[int, int], times: Int64, with_leaving: bool
+        self, given: AggregateInput, groups: Int64, stamps: tuple[int, int], times: Int64, visit: Visit
     ) -> KeyTotals:
-        """Return the records of keys with new events, from the first to the last of the stamps.
+        """Return the records of the visited keys, from the first to the last of the stamps.
 
-        `groups` is the number of each group of the events; `times` as in `multiply_windows`. With `with_leaving`,
-        return records of all keys, including their totals at the first stamp and where totals fall.
+        `groups` is the number of each group of the events; `times` as in `multiply_windows`. Except for `Visit.NEW`,
+        include the totals at the first stamp and where totals fall.
         """
-        layout = lay_out(self.branch, given, keys_of_places(self.branch, given))
+        layout, with_leaving = lay_out(self.branch, given, keys_of_places(self.branch, given)), visit is not Visit.NEW
         operations, levels = layout.operations, self._tree.levels
         numbers = self._numbers(self.keys, given.events, operations.place[operations.offsets[:-1]])
         self._add_keys()
         self._group[numbers] = groups[layout.group]
+        now = int(times[stamps[1]]) if times.size else stamps[1]
         begin, end = self._next_operation + operations.offsets[:-1], self._next_operation + operations.offsets[1:]
         visited = numbers
         if with_leaving:
-            visited, new = np.arange(self._slots), np.zeros((2, self._slots), np.int64)
-            new[:, numbers] = begin, end
+            visited = np.arange(self._slots)
+            if visit is Visit.CHANGED:
+                visited = distinct(np.append(numbers, self._owners_leaving(now)))
+            new = np.zeros((2, visited.size), np.int64)
+            new[:, np.searchsorted(visited, numbers)] = begin, end
             begin, end = new
         visits = Visits(visited, visited, begin, end, self._last[visited], False, *stamps)
         self._append(operations, numbers, given)
-        room = int((operations.seal != NO_SEAL).sum()) + visits.key.size
+        room, left = int((operations.seal != NO_SEAL).sum()) + visits.key.size, self._next_leaving
+        self._next_leaving = self._leaving(now)
         if with_leaving:
-            room += self._next_start - self._log.first_start
+            since = left if visit is Visit.CHANGED else self._log.first_start
+            room += self._next_leaving - since
         out, filled = TotalRecords.room(room, self._columns.widths), np.zeros(self._rows, np.int64)
         multiply_windows(self._tree, self._columns, self._log, self._stacks, visits, times, with_leaving, out, filled)
-        self._evict(int(times[stamps[1]]) if times.size else stamps[1])
+        self._evict(now)
         totals = out.totals(slice(0, filled[levels]), self._group, self._columns, levels)
         if times.size:
             # Records where totals fall have a time instead of a stamp.
             return replace(totals, stamp=np.where(totals.ends, totals.stamp, np.searchsorted(times, totals.stamp)))
-        return _closed(totals, stamps[1] + 1) if with_leaving else totals
+        return totals
+
+    def _leaving(self, now: int) -> int:
+        """Return how many starts have left the window at `now`, counted since the first."""
+        log = self._log
+        return first_staying(self._by_until, log.until, log.start_mask, self._next_leaving, self._next_start, now)
+
+    def _owners_leaving(self, now: int) -> Int64:
+        """Return the keys whose starts leave the window until `now`, of those that are in the log."""
+        mask = self._log.start_mask
+        return self._owner[self._by_until[np.arange(self._next_leaving, self._leaving(now)) & mask] & mask]
 
     def live(self) -> int:
         """Return the number of keys with a start in their stacks."""
@@ -201,7 +235,14 @@ class WindowKeys(BranchKeys):
 
     @property
     def nbytes(self) -> int:
-        parts: list[Any] = [*self._stacks, *self._stacks.back, *self._stacks.front, *self._log, *self._columns[-3:]]
+        parts: list[Any] = [
+            self._by_until,
+            *self._stacks,
+            *self._stacks.back,
+            *self._stacks.front,
+            *self._log,
+            *self._columns[-3:],
+        ]
         return sum(part.nbytes for part in parts if isinstance(part, np.ndarray))
 
     def _add_keys(self) -> None:
@@ -231,6 +272,7 @@ class WindowKeys(BranchKeys):
         starts = np.arange(self._next_start, self._next_start + operations.until.size) & log.start_mask
         log.until[starts] = operations.until
         self._owner[starts] = np.repeat(numbers, np.diff(offsets))[is_start]
+        self._by_until[starts] = self._next_start + np.argsort(operations.until, kind="stable")
         for kept, new in zip(self._columns[-3:], loads_of(given.measures, self._variables)[3:], strict=True):
             kept[:, at] = new[:, operations.place]
         self._next_operation += count
@@ -248,8 +290,8 @@ class WindowKeys(BranchKeys):
         size = rings["level"].size
         place = log.place if log.place.size == size else np.arange(size, dtype=np.int32)  # the column of its loads
         kept = log.first_start, self._next_start, self._next_start + starts - log.first_start
-        until, self._owner, following = (
-            ring_with_room(ring, *kept) for ring in (log.until, self._owner, stacks.following)
+        until, self._owner, following, self._by_until = (
+            ring_with_room(ring, *kept) for ring in (log.until, self._owner, stacks.following, self._by_until)
         )
         front = Numbers(*(ring_with_room(block, *kept) for block in stacks.front))
         self._stacks = stacks._replace(following=following, front=front)
@@ -265,7 +307,7 @@ class WindowKeys(BranchKeys):
         self._log = log._replace(first_operation=operation, first_start=start)
 
 
-def _closed(keys: KeyTotals, stamp: int) -> KeyTotals:
+def closed(keys: KeyTotals, stamp: int) -> KeyTotals:
     """Repeat the last record of each key at a stamp, so that its totals are valid until there."""
     order = np.repeat(np.arange(keys.key.size), 1 + is_last(keys.key))
     is_copy = np.diff(order, prepend=-1) == 0

@@ -526,8 +526,11 @@ def multiply_windows(
         if visits.is_fresh:
             head[slot], oldest[slot], stacks.turned[slot] = -1, -1, begin
             stand_still(tree, columns, stacks.back, base, rows)
-        elif begin == end and not any_match(tree, columns, stacks, slot):
-            continue  # no match before and no new event
+            had_match = False
+        else:
+            had_match = with_leaving and any_match(tree, columns, stacks, slot)
+            if begin == end and not had_match:
+                continue  # no match before and no new event
         # Remove starts that have left before each operation, before its seal, and once more at the end.
         for i in range(begin - (not visits.is_fresh), end + with_leaving):
             is_operation, at = begin <= i < end, i & log.mask
@@ -589,8 +592,16 @@ def multiply_windows(
                     sums_through(REALS, first, chain, front_reals, row, depths, reals, base, node, out_reals, to)
                     least_through(first, chain, front_least, front_reals, row, depths, least, base, node, out_least, to)
                 pending = 0
-            elif i < begin and with_leaving and any_match(tree, columns, stacks, slot):
+            elif i < begin and had_match:
                 record_all(tree, columns, stacks, slot, key, now, out, filled)
+
+
+@njit(cache=True, nogil=True)
+def first_staying(order: Int64, until: Int64, mask: int, begin: int, end: int, now: int) -> int:
+    """Return the first of the starts `order` [begin, end), both rings, that has not left the window at `now`."""
+    while begin < end and until[order[begin & mask] & mask] < now:
+        begin += 1
+    return begin
 
 
 @njit(cache=True, nogil=True)

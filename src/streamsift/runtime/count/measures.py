@@ -139,8 +139,8 @@ def measures_of(
 
 
 def aggregate_type(aggregate: AggregateOutput, kind: pa.DataType | None) -> pa.DataType:
-    """Return the type of an aggregate's column; `kind` is the type of its attribute, None for COUNT."""
-    if kind is None:
+    """Return the type of an aggregate's column; `kind` is the type of its attribute, None for COUNT of matches."""
+    if kind is None or aggregate.function == "COUNT":
         return pa.int64()
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
@@ -169,6 +169,8 @@ def _decoder(measures: Measures, aggregate: AggregateOutput) -> Decoder:
         number = _add(measures.least, aggregate.variable, values)
         return lambda totals: value_of(totals.least[:, number])
     variable = measures.query.variables[aggregate.variable].name
+    if aggregate.function == "COUNT":  # of the matches in which the attribute is not null
+        return lambda totals: pa.array(_exact(totals, not_null, f"COUNT({variable}.{aggregate.column})"))
     name = f"{aggregate.function}({variable}.{aggregate.column})"
     column = column_value(raw)
     if pa.types.is_floating(column.type):
@@ -182,13 +184,14 @@ def _decoder(measures: Measures, aggregate: AggregateOutput) -> Decoder:
         nothing = totals.reals[:, not_null] == 0
         result = total(totals)
         if aggregate.function == "AVG":
-            result = _average(result, _exact(totals, not_null, name), nothing)
+            result = average(result, _exact(totals, not_null, name), nothing)
         return pc.if_else(pa.array(nothing), pa.scalar(None, result.type), result) if nothing.any() else result
 
     return decode
 
 
-def _average(total: pa.Array, counts: Int64, nothing: np.ndarray) -> pa.Array:
+def average(total: pa.Array, counts: Int64, nothing: np.ndarray) -> pa.Array:
+    """Divide sums by counts, except where there is nothing."""
     divisor = np.where(nothing, 1, counts)
     if pa.types.is_duration(total.type):
         ticks = total.cast(pa.int64()).to_numpy()

@@ -195,6 +195,14 @@ def _extreme(largest: bool) -> Callable[[Sequence[Value], Kind], Value]:
     return apply
 
 
+def _case(values: Sequence[Value], kind: Kind) -> Value:
+    """Return the value of the first true condition; the operands are condition, value, …, and last the default."""
+    *results, chosen = common([*values[1:-1:2], values[-1]], kind)
+    for condition, result in reversed([*zip(values[:-1:2], results, strict=True)]):
+        chosen = pc.if_else(pc.fill_null(pc.cast(condition, pa.bool_()), False), result, chosen)
+    return chosen
+
+
 LOGIC: dict[str, Callable[..., Value]] = {
     "and": lambda *values: reduce(pc.and_kleene, values),
     "or": lambda *values: reduce(pc.or_kleene, values),
@@ -202,6 +210,7 @@ LOGIC: dict[str, Callable[..., Value]] = {
 }
 FUNCTIONS: dict[str, Callable[[Sequence[Value], Kind], Value]] = {
     "is_null": lambda values, _: pc.is_null(values[0]),
+    "case": _case,
     "in": _in,
     "like": _like,
     "lower": _in_case(pc.ascii_lower, str.lower),

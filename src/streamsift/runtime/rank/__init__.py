@@ -6,6 +6,7 @@
 - `output`: build the record batches of the result
 - `join`: find matches with a rank join, best events first; provide sorted access to a component
 - `join_queues`: read each variable's candidates of a window, best first
+- `parts`: rank the matches of different keys together
 - `merge`: merge components of a pattern that are ranked separately; report the accesses of each schedule
 - `merge_queues`: fill the queues of a merge, and keep joined matches for the next window
 - `merge_schedules`: bound the scores of unread matches, and choose the queue to read next
@@ -19,4 +20,5 @@ replaced by enumeration if windows contain few matches; paths and merges, if the
 
 from streamsift.runtime.rank.merge import merge_accesses
 from streamsift.runtime.rank.output import rank_schema, tie_names
+from streamsift.runtime.rank.parts import merged_ranks
 from streamsift.runtime.rank.run import rank

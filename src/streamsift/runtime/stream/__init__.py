@@ -8,6 +8,7 @@
 - `matches`: the matches of detection
 - `rows`: the rows of aggregation and ranking, computed again from the events of their window
 - `totals`: the rows of aggregation over a time window or none, from totals that are updated incrementally
+- `merging`: the rows of totals and rankings over all keys, from parts that have some of the keys
 - `process`: the stream of a program: micro-batches in this process, with their watermark
 - `moments`: the times that a program gives, as ticks
 - `retention`: which rows later results may still read, and how many each partition has had
@@ -17,5 +18,6 @@ forces a recount, rows for every other aggregation and for rankings, matches for
 """
 
 from streamsift.runtime.stream.engine import ManyEngine
+from streamsift.runtime.stream.merging import merged_rows
 from streamsift.runtime.stream.moments import moment_of
 from streamsift.runtime.stream.process import ProcessStream

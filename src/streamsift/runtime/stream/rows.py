@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -73,10 +74,11 @@ class RowDecider(Decider):
             rows = affected_rows(store, self.keys, (bound_by(store, new, one.query, last) for one, last in last_steps))
         events = prepare(query, store.events.whole() if rows is None else store.events.take(rows))
         if isinstance(self.plan, RankPlan):
-            batches = list(rank(self.plan, events, wanted=lambda ticks: self._wanted_ticks(events, ticks, step)))
-        else:
-            batches = list(aggregate(self.plan, events, lambda clock, of: self._wanted(events, clock, of, step)))
-            self._remember(events, step)
+            wanted = partial(self._wanted_ticks, events, step=step)
+            ranked = list(rank(self.plan, events, ties=self.plan.with_ties, wanted=wanted))
+            return pa.Table.from_batches(ranked) if ranked else self.schema.empty_table()
+        batches = list(aggregate(self.plan, events, lambda clock, of: self._wanted(events, clock, of, step)))
+        self._remember(events, step)
         return pa.Table.from_batches(batches, self.schema)
 
     # --- which rows ---

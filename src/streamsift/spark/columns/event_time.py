@@ -48,6 +48,10 @@ class CalendarTime:
             return None
         return _in_64_bits(math.ceil(watermark * self.ticks_per_millisecond) - 1)
 
+    def expired(self, watermark: int) -> Tick | None:
+        """Return the last time value such that timers for it and for all before it are before `watermark`."""
+        return self.passed(watermark - 1)
+
     def timer(self, tick: Tick) -> int:
         """Return the first watermark at which the time value has passed."""
         return max(1, math.floor(Fraction(tick) / self.ticks_per_millisecond) + 1)
@@ -74,6 +78,10 @@ class NumberTime:
         if self.is_real:
             return math.nextafter(value - _double_above(self.lateness), -math.inf)
         return _in_64_bits(math.ceil((Fraction(value) - self.lateness) * self.ticks_per_unit) - 1)
+
+    def expired(self, watermark: int) -> Tick | None:
+        """Return a time value such that timers for it and for all before it are before `watermark`."""
+        return self.passed(watermark - _MARGIN)
 
     def timer(self, tick: Tick) -> int:
         if self.is_real:

@@ -19,5 +19,13 @@ from streamsift.spark.distribute.distribution import (
     why_one_task,
 )
 from streamsift.spark.distribute.ownership import ShardedEvents, owned_results, owned_totals, sharded_events
-from streamsift.spark.distribute.routing import Placement, bucket_numbers, can_matter_to, key_hash, shuffled, task_count
+from streamsift.spark.distribute.routing import (
+    Placement,
+    bucket_numbers,
+    can_matter_to,
+    key_hash,
+    shuffled,
+    stacked_numbers,
+    task_count,
+)
 from streamsift.spark.distribute.slices import Slices, tick_distance

@@ -188,15 +188,23 @@ def _routed(events: DataFrame, shards: ShardRange, tasks: int) -> DataFrame:
     return replicas.repartition(F.element_at(names, task)).drop(BAD, _KEY, _FIRST, _OWNER, _LAST)
 
 
-@cache
 def bucket_numbers(count: int) -> tuple[int, ...]:
     """Return `count` numbers, one for each partition, that Spark's hash partitioning maps to different partitions."""
-    names: dict[int, int] = {}
-    candidate = 0
-    while len(names) < count:
-        names.setdefault(_spark_hash(candidate) % count, candidate)
+    return tuple(number for (number,) in stacked_numbers(count, 1))
+
+
+@cache
+def stacked_numbers(count: int, each: int) -> tuple[tuple[int, ...], ...]:
+    """Return for each of `count` partitions the first numbers that Spark's hash partitioning maps to it."""
+    stacks: list[list[int]] = [[] for _ in range(count)]
+    candidate, missing = 0, count * each
+    while missing:
+        stack = stacks[_spark_hash(candidate) % count]
+        if len(stack) < each:
+            stack.append(candidate)
+            missing -= 1
         candidate += 1
-    return tuple(names[partition] for partition in range(count))
+    return tuple(map(tuple, stacks))
 
 
 def _spark_hash(value: int, seed: int = 42) -> int:

@@ -2,13 +2,15 @@
 
 - `run`: pack, shuffle by bucket, run the engines in a stateful operator, unpack; set the watermark; explain.
 - `buckets`: choose the number of buckets, and read the number of a running stream in its tasks.
+- `placing`: the keys that events are hashed by, the buckets of each key, and what is merged.
+- `merging`: merge the rows that buckets have computed for the same tick.
 - `packing`: pack rows into Arrow messages per bucket, and unpack result messages.
 - `stateful`: run the engine of a bucket, write its header and chunks, and read them again after a failure.
 - `identity`: reject a checkpoint that a different query has written.
 - `metrics`: report what the last triggers did.
 
-Keys that all plans have in common are hashed into buckets, one per partition of Spark's state store. Without a common
-key there is one bucket. A stream cannot merge rankings, so a ranking over all keys uses one bucket as well.
+Keys that all plans have in common are hashed into buckets, one per partition of Spark's state store. Plans without a
+common key are placed by their own keys, with a copy of the events for each. Plans without a key share one bucket.
 """
 
 from streamsift.spark.stream.buckets import check_buckets

@@ -7,13 +7,14 @@ checkpoint if only these change. With any other change, rows would be lost or du
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 
 from streamsift.errors import QueryError
 from streamsift.logical.bound import BoundQuery
 from streamsift.logical.describe import describe_expression, describe_merges, describe_pattern
 from streamsift.physical.plan import AggregatePlan, Plan
+from streamsift.spark.stream.placing import StreamPlacement
 
 
 def describe_state(plan: Plan, keys: tuple[str, ...], buckets: int) -> dict[str, str]:
@@ -57,12 +58,14 @@ def _preference(query: BoundQuery) -> str:
     return f"{' AND '.join(objectives)} merged {describe_merges(query.ranking)}, the {query.ranking.limit} best"
 
 
-def describe_states(plans: Mapping[str, Plan], keys: tuple[str, ...], buckets: int) -> str:
-    """Return what the state of several plans depends on, as it is stored."""
+def describe_states(placements: Sequence[StreamPlacement], buckets: Sequence[int]) -> str:
+    """Return what the state of all plans depends on, as it is stored in each bucket."""
+    are_several = sum(len(placement.plans) for placement in placements) > 1
     about = {
-        f"{name}: {part}" if len(plans) > 1 else part: text
-        for name, plan in plans.items()
-        for part, text in describe_state(plan, keys, buckets).items()
+        f"{name}: {part}" if are_several else part: text
+        for placement, count in zip(placements, buckets, strict=True)
+        for name, plan in placement.plans.items()
+        for part, text in describe_state(plan, placement.keys, count).items()
     }
     return json.dumps(about, ensure_ascii=False)
 

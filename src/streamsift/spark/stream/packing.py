@@ -20,11 +20,11 @@ from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark 
 
 from streamsift.logical.bound import BoundQuery
 from streamsift.runtime import tables_of
+from streamsift.runtime.arrays.dtypes import Bool, Int64
 from streamsift.runtime.events.bad_rows import BadRows, find_bad_rows
 from streamsift.runtime.events.times import ticks_of
 from streamsift.spark.columns import EventTime
-from streamsift.spark.distribute import bucket_numbers
-from streamsift.spark.stream.buckets import BucketCount
+from streamsift.spark.stream.placing import PlacedBuckets
 
 PACKED = "bucket int, seen timestamp_ltz, bad boolean, message binary"  # in some sessions `timestamp` is another type
 _PACKED_TYPES = pa.schema(
@@ -32,6 +32,8 @@ _PACKED_TYPES = pa.schema(
 )
 ROWS_PER_MESSAGE = 1 << 20
 BYTES_PER_BATCH = 1 << 28  # of contents; a batch may have one message more
+ROWS_PER_RESULT = 1 << 16
+COPY = {"streamsift.copy": "1"}  # metadata of a message
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -48,54 +50,75 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Packer:
-    """Pack the rows of one task: the query's columns, True if the row can affect a result, the hash of its keys.
+    """Pack the rows of one task: the query's columns; for each placement, True if the row can affect a result, and the
+    hash of its keys.
 
-    The first task adds an empty message for each bucket, so that in every micro-batch with data each bucket sees the
-    watermark and reports the size of its state.
+    An event is packed for each placement that can use it. All but the first are marked as copies. The first task adds
+    an empty message for each bucket, so that in every micro-batch with data each bucket sees the watermark and reports
+    the size of its state.
     """
 
     query: BoundQuery
     time: EventTime
-    buckets: BucketCount
+    buckets: PlacedBuckets
 
     def __call__(self, batches: Batches) -> Batches:
-        buckets = bucket_numbers(self.buckets.of_this_stream())
+        buckets = self.buckets.numbers()
         for table in tables_of(batches, ROWS_PER_MESSAGE):
             if table.num_rows:
                 yield from _batches_of(self._messages(table, buckets))
         context = TaskContext.get()
         if context is None or context.partitionId() == 0:
-            yield from _batches_of(Message(bucket) for bucket in buckets)
+            yield from _batches_of(Message(bucket) for numbers in buckets for bucket in numbers)
 
-    def _messages(self, table: pa.Table, buckets: tuple[int, ...]) -> Iterator[Message]:
+    def _messages(self, table: pa.Table, buckets: tuple[tuple[int, ...], ...]) -> Iterator[Message]:
         """Yield a description of bad rows, the maximum time, and the events of each bucket."""
         schema = self.query.schema
         # By position. Timestamps arrive in the session's time zone; the cast keeps the instants.
         events = table.select(range(len(schema))).rename_columns(schema.names).cast(schema)
-        matters, hashes = (table.column(len(schema) + nth).to_numpy() for nth in (0, 1))
         bad = find_bad_rows(self.query, events)
         if bad is not None:
             described = json.dumps([bad[1].count, bad[1].examples]).encode()
-            yield Message(buckets[0], is_bad=True, content=described)
-            events, matters, hashes = events.filter(pa.array(~bad[0])), matters[~bad[0]], hashes[~bad[0]]
+            yield Message(buckets[0][0], is_bad=True, content=described)
+            table, events = (each.filter(pa.array(~bad[0])) for each in (table, events))
         if not events.num_rows:
             return
         ticks = ticks_of(events.column(self.query.binding.time).combine_chunks(), self.query.binding)
-        yield Message(buckets[0], seen=self.time.seen(ticks.max().item()))
-        # Small integers, because NumPy sorts up to 16 bits by radix.
-        numbers = np.mod(hashes, len(buckets)).astype(np.uint16 if len(buckets) <= 1 << 16 else np.int64)
-        if matters.all():
-            order = np.argsort(numbers, kind="stable") if len(buckets) > 1 else None
-        else:
-            kept = np.flatnonzero(matters)
-            numbers = numbers[kept]
-            order = kept[np.argsort(numbers, kind="stable")]
-        events = events if order is None else events.take(pa.array(order))
-        start = 0
-        for number, count in enumerate(np.bincount(numbers, minlength=len(buckets)).tolist()):
-            if count:
-                yield Message(buckets[number], content=events.slice(start, count))
-            start += count
+        yield Message(buckets[0][0], seen=self.time.seen(ticks.max().item()))
+        is_packed = np.zeros(events.num_rows, np.bool_)
+        for place, numbers in enumerate(buckets):
+            matters, hashes = (table.column(len(schema) + 2 * place + nth).to_numpy() for nth in (0, 1))
+            for is_copy in (False, True)[: 1 + place]:
+                kept = matters & (is_packed == is_copy)
+                for number, part in _of_buckets(events, kept, hashes, len(numbers)):
+                    yield Message(numbers[number], content=_marked(part, is_copy))
+            is_packed |= matters
+
+
+def _of_buckets(events: pa.Table, kept: Bool, hashes: Int64, count: int) -> Iterator[tuple[int, pa.Table]]:
+    """Yield the kept rows of each bucket that has some."""
+    # Small integers, because NumPy sorts up to 16 bits by radix.
+    buckets = np.mod(hashes, count).astype(np.uint16 if count <= 1 << 16 else np.int64)
+    if not kept.all():
+        rows = np.flatnonzero(kept)
+        buckets = buckets[rows]
+        events = events.take(pa.array(rows[np.argsort(buckets, kind="stable")]))
+    elif count > 1:
+        events = events.take(pa.array(np.argsort(buckets, kind="stable")))
+    start = 0
+    for bucket, size in enumerate(np.bincount(buckets, minlength=count).tolist()):
+        if size:
+            yield bucket, events.slice(start, size)
+        start += size
+
+
+def _marked(events: pa.Table, is_copy: bool) -> pa.Table:
+    return events.replace_schema_metadata(COPY) if is_copy else events
+
+
+def is_copy(events: pa.Table) -> bool:
+    """Return True if the events were also packed for an earlier placement, which counts those that are late."""
+    return bool(events.schema.metadata) and set(COPY) <= {key.decode() for key in events.schema.metadata}
 
 
 def _batches_of(messages: Iterable[Message]) -> Batches:

@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 
 from streamsift.errors import QueryError
 from streamsift.logical.bound import BoundQuery
-from streamsift.physical import Plan, RankPlan
+from streamsift.physical import Plan
 from streamsift.physical.explain import describe_stream
 from streamsift.physical.share import SharingPlan
 from streamsift.physical.stream import stream_plan
@@ -33,18 +33,19 @@ from streamsift.spark.columns import (
     result_schema,
     to_arrow,
 )
-from streamsift.spark.distribute import (
-    Distribution,
-    can_matter_to,
-    key_hash,
-    needs_merge,
-    shuffle_keys,
-    task_count,
-    why_one_task,
-)
+from streamsift.spark.distribute import can_matter_to, key_hash, task_count
 from streamsift.spark.stream.buckets import BucketCount, buckets_of, set_buckets
+from streamsift.spark.stream.merging import merged
 from streamsift.spark.stream.metrics import METRICS
 from streamsift.spark.stream.packing import PACKED, Packer, unpack
+from streamsift.spark.stream.placing import (
+    PlacedBuckets,
+    describe_merge,
+    is_merged,
+    stream_keys,
+    stream_placements,
+    why_one_bucket,
+)
 from streamsift.spark.stream.stateful import RESULTS, BucketProcessor, FrameBucketProcessor, results_with
 from streamsift.spark.workers import for_workers
 
@@ -62,8 +63,10 @@ STORE = "store: RocksDB; a micro-batch writes its new events and removes expired
 def run_stream(df: DataFrame, plan: Plan, *, lateness: Any, bad_rows: str, buckets: Any) -> DataFrame:
     """Run a plan on a stream. A row is appended once the watermark has made it final."""
     options = {"lateness": lateness, "bad_rows": bad_rows, "buckets": buckets}
+    stream_plan(plan)  # raises UnsupportedQuery for plans that cannot run on a stream
     schema = result_schema(df.schema, plan.query)
-    if is_plain(schema) and hasattr(df.groupBy(), "transformWithState"):
+    needs_merge = any(placement.merged for placement in stream_placements({"": plan}))
+    if is_plain(schema) and not needs_merge and hasattr(df.groupBy(), "transformWithState"):
         # Another Python stage would cost more than the rows of a small micro-batch.
         return _run(df, {"": plan}, row=schema, **options).select(F.inline("rows"))
     results = run_combined(df, {"": plan}, **options)
@@ -87,16 +90,17 @@ def _run(
     time = event_time(query, lateness_of(lateness, query.binding))
     use_rocksdb(df.sparkSession)
     set_buckets(df.sparkSession, buckets)
-    keys = common_keys(plans)
-    # Spark evaluates the condition, and the packer applies it: rows that no step can bind also advance the watermark.
-    condition = can_matter_to(plans.values())
-    matters = F.lit(True) if condition is None else F.coalesce(condition, F.lit(False))
+    placements = stream_placements(plans)
     columns = [column(name).alias(f"c{i}") for i, name in enumerate(query.schema.names)]
-    hashed = key_hash(keys, query, below=None)
-    rows = df.select(*columns, matters.alias("matters"), hashed.alias("hash"))
+    for place, placement in enumerate(placements):
+        # Spark evaluates the condition, and the packer applies it: all rows advance the watermark.
+        condition = can_matter_to(placement.plans.values())
+        matters = F.lit(True) if condition is None else F.coalesce(condition, F.lit(False))
+        hashed = key_hash(placement.keys, query, below=None)
+        columns += [matters.alias(f"matters{place}"), hashed.alias(f"hash{place}")]
     # The number of buckets is not known before the stream starts.
-    count = BucketCount(bool(keys), task_count(df))
-    messages = rows.mapInArrow(for_workers(Packer(query, time, count)), PACKED)
+    count = PlacedBuckets(tuple(BucketCount(bool(each.keys), task_count(df)) for each in placements))
+    messages = df.select(*columns).mapInArrow(for_workers(Packer(query, time, count)), PACKED)
     if not has_watermark:
         messages = messages.withWatermark("seen", f"{time.delay_milliseconds} milliseconds")
     # Without `seen`: Spark would drop late messages before their events are counted.
@@ -104,24 +108,15 @@ def _run(
     if hasattr(by_bucket, "transformWithState"):
         row_type = None if row is None else to_arrow(row)
         schema = RESULTS if row is None else results_with(row)
-        processor = BucketProcessor(plans, keys, time, count, bad_rows, row_type)
+        processor = BucketProcessor(placements, time, count, bad_rows, row_type)
         results = by_bucket.transformWithState(processor, schema, "append", "eventTime")
     else:  # PySpark 4.0
-        processor = FrameBucketProcessor(plans, keys, time, count, bad_rows)
+        processor = FrameBucketProcessor(placements, time, count, bad_rows)
         results = by_bucket.transformWithStateInPandas(processor, RESULTS, "append", "eventTime")
+    to_merge = {name: plan for placement in placements for name, plan in placement.merged.items()}
+    if to_merge:
+        results = merged(results, to_merge, len(to_merge) == len(plans), buckets_of(df), RESULTS)
     return _observed(results)
-
-
-def stream_keys(plan: Plan) -> tuple[str, ...]:
-    """Return the columns that events are distributed by; none for a ranking that would need a merge."""
-    keys = shuffle_keys(plan)
-    return () if needs_merge(plan, Distribution(keys)) else keys
-
-
-def common_keys(plans: Mapping[str, Plan]) -> tuple[str, ...]:
-    """Return the columns by which the events of all plans can be distributed."""
-    first, *others = (stream_keys(plan) for plan in plans.values())
-    return tuple(key for key in first if all(key in keys for keys in others))
 
 
 def _observed(results: DataFrame) -> DataFrame:
@@ -168,13 +163,11 @@ def use_rocksdb(spark: SparkSession) -> None:
 def stream_placement(df: DataFrame, plan: Plan) -> list[str]:
     """Return the lines of explain on buckets, emission, state and watermark."""
     keys, time = stream_keys(plan), plan.query.binding.time
+    where = f"one bucket: {why_one_bucket(plan)}"
     if keys:
         where = f"{buckets_of(df)} hash buckets by {', '.join(keys)}; one task and one Python call per bucket"
-    elif isinstance(plan, RankPlan) and (merged := shuffle_keys(plan)):
-        where = f"one bucket: a stream cannot merge rankings of different {', '.join(merged)}"
-    else:
-        where = f"one bucket: {why_one_task(plan)}"
     lines = [f"Spark: stateful stream in {where}", *([] if keys else [ONE_BUCKET])]
+    lines += [describe_merge(plan)] if is_merged(plan, keys) else []
     lines += [*describe_stream(plan), STORE]
     maximum = f"maximum `{time}` of earlier micro-batches minus `lateness`"
     watermark = f"set with withWatermark on `{time}`" if time in marked_columns(df) else maximum
@@ -190,13 +183,17 @@ def many_placement(df: DataFrame, plan: SharingPlan) -> list[str]:
     """Return the lines of explain on several queries over one stream."""
     for one in plan.plans.values():
         stream_plan(one)  # raises UnsupportedQuery for plans that cannot run on a stream
-    keys = common_keys(plan.plans)
-    queries = f"Spark: {len(plan.plans)} queries share one pass and one state of events"
-    if keys:
-        return [f"{queries}, in {buckets_of(df)} hash buckets by {', '.join(keys)}", EACH_ALONE]
-    return [
-        f"{queries}, in one bucket: the queries have no key in common",
-        EACH_ALONE,
-        ONE_BUCKET,
-        *(f"{name}, run alone: by {', '.join(stream_keys(one)) or 'no key'}" for name, one in plan.plans.items()),
-    ]
+    placements = stream_placements(plan.plans)
+    copies = "one copy of the events" if len(placements) == 1 else "a copy of the events for each key"
+    lines = [f"Spark: {len(plan.plans)} queries share one pass; {copies}"]
+    for placement in placements:
+        names = ", ".join(placement.plans)
+        if placement.keys:
+            lines.append(f"{buckets_of(df)} hash buckets by {', '.join(placement.keys)}: {names}")
+            lines += [f"{name}: {describe_merge(one)}" for name, one in placement.merged.items()]
+        else:
+            lines += [f"one bucket: {names}", ONE_BUCKET]
+            lines += [f"{name}: {why_one_bucket(one)}" for name, one in placement.plans.items() if not stream_keys(one)]
+    if len(placements) > 1:
+        lines.append(f"copies: up to {len(placements)} per event, one for each of these placements that can use it")
+    return [*lines, EACH_ALONE]

@@ -14,7 +14,7 @@ is before the watermark of its micro-batch, whatever its bucket is and whenever 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -30,14 +30,13 @@ from pyspark.sql.streaming.stateful_processor import (
 )
 from pyspark.sql.types import ArrayType, BinaryType, LongType, StringType, StructField, StructType
 
-from streamsift.physical import Plan
 from streamsift.runtime.events.bad_rows import bad_rows_error
 from streamsift.runtime.state import read_head
 from streamsift.runtime.stream import ManyEngine
 from streamsift.spark.columns import EventTime
-from streamsift.spark.stream.buckets import BucketCount
 from streamsift.spark.stream.identity import check_same, describe_states
-from streamsift.spark.stream.packing import bad_rows_in, message_of, table_of
+from streamsift.spark.stream.packing import ROWS_PER_RESULT, bad_rows_in, is_copy, message_of, table_of
+from streamsift.spark.stream.placing import PlacedBuckets, StreamPlacement
 from streamsift.spark.workers import plain_errors
 
 RESULTS = (
@@ -46,7 +45,6 @@ RESULTS = (
     "all_buckets bigint"
 )
 _COUNTS = [column.split()[0] for column in RESULTS.split(", ")]
-ROWS_PER_RESULT = 1 << 16
 ROWS_PER_LIST = 1 << 12  # a list is one value in the JVM
 VERSION_LENGTH, VERSIONS = 16, 32  # a worker that missed more micro-batches rebuilds the engine
 CACHED_BYTES = 1 << 30  # of engines that a Python worker caches; evicted engines are rebuilt from the state
@@ -93,16 +91,17 @@ class BucketProcessor(StatefulProcessor):
 
     def __init__(
         self,
-        plans: Mapping[str, Plan],
-        keys: tuple[str, ...],
+        placements: Sequence[StreamPlacement],
         time: EventTime,
-        buckets: BucketCount,
+        buckets: PlacedBuckets,
         bad_rows: str,
         row_type: pa.StructType | None = None,
     ) -> None:
         """Emit messages, or lists of rows of `row_type` if it is given."""
         self.row_type = row_type
-        self.plans, self.keys, self.time, self.buckets, self.bad_rows = plans, keys, time, buckets, bad_rows
+        self.placements, self.time, self.buckets, self.bad_rows = placements, time, buckets, bad_rows
+        self.plans = [placement.engine_plans for placement in placements]
+        self.merges = any(placement.merged for placement in placements)
         self.run = uuid4().hex
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -125,7 +124,7 @@ class BucketProcessor(StatefulProcessor):
         events = [row.message for row in messages if not row.bad]
         with plain_errors():
             if bad.count and self.bad_rows == "fail":
-                raise bad_rows_error(bad, next(iter(self.plans.values())).query.binding)
+                raise bad_rows_error(bad, next(iter(self.plans[0].values())).query.binding)
             yield from self._step(key[0], events, timerValues.getCurrentWatermarkInMs(), bad.count, None)
 
     def handleExpiredTimer(  # noqa: N802
@@ -144,25 +143,30 @@ class BucketProcessor(StatefulProcessor):
     ) -> Iterator[Row]:
         cached = self._engine(bucket)
         engine, late, rows_before, bytes_before = cached.engine, cached.engine.late, cached.rows, cached.bytes
-        passed = self.time.passed(watermark)
+        # Without data, only some buckets are called: see `merging`.
+        is_alone = expired is not None and self.merges
+        passed = self.time.expired(watermark) if is_alone else self.time.passed(watermark)
         if passed is not None:
             engine.move(passed)
+        late_copies = 0
         for message in messages:
-            engine.push(table_of(message))
+            events, late_before = table_of(message), engine.late
+            engine.push(events)
+            late_copies += engine.late - late_before if is_copy(events) else 0
         final = engine.advance()
         rows, size = engine.rows(), engine.size()
         if cached.version or rows or messages:
             self._write(cached, watermark, expired)
         _keep((self.run, bucket), cached)
         yield _row(
-            late=engine.late - late,
+            late=engine.late - late - late_copies,
             bad_rows=bad_rows,
             state_rows=rows,
             state_bytes=size,
             state_rows_change=rows - rows_before,
             state_bytes_change=size - bytes_before,
             buckets=1,
-            all_buckets=self.buckets.of_this_stream(),
+            all_buckets=self.buckets.total(),
         )
         for name, results in final.items():
             most = ROWS_PER_RESULT if self.row_type is None else ROWS_PER_LIST
@@ -180,23 +184,24 @@ class BucketProcessor(StatefulProcessor):
 
     def _engine(self, bucket: int) -> CachedEngine:
         """Return the engine of a bucket: the cached one if it is current, else brought up to date or loaded."""
-        cached = _ENGINES.pop((self.run, bucket), None)
+        cached, plans = _ENGINES.pop((self.run, bucket), None), self.plans[self.buckets.placement(bucket)]
         saved = self._header.get()
         if cached is not None and cached.version == ("" if saved is None else saved[0]):
             return cached
         if saved is None:
-            return CachedEngine(ManyEngine(self.plans))
+            return CachedEngine(ManyEngine(plans))
         *described, header = saved
         is_earlier = cached is not None and cached.version and cached.version in saved[1]
         if cached is None or not is_earlier or not cached.engine.follow(bytes(header), self._since(cached, header)):
             about = self._about.get()
             check_same("{}" if about is None else about[0], self._describe())
-            cached = CachedEngine(ManyEngine(self.plans))
+            cached = CachedEngine(ManyEngine(plans))
             cached.engine.load(bytes(header), ((key[0], bytes(value[0])) for key, value in self._chunks.iterator()))
         return CachedEngine(cached.engine, *described)
 
     def _describe(self) -> str:
-        return describe_states(self.plans, self.keys, self.buckets.of_this_stream())
+        counts = [len(numbers) for numbers in self.buckets.numbers()]
+        return describe_states(self.placements, counts)
 
     def _since(self, cached: CachedEngine, header: bytes) -> Iterator[tuple[int, bytes]]:
         """Yield the chunks written since an engine was current, except those that have been dropped."""
@@ -214,7 +219,9 @@ class BucketProcessor(StatefulProcessor):
         for number in changes.dropped:
             self._chunks.removeKey((number,))
         wake = cached.engine.wake()
-        timer = None if wake is None else max(watermark + 1, self.time.timer(wake))
+        # Buckets whose rows are merged have the same timers for the same tick: see `merging`.
+        earliest = watermark if self.merges else watermark + 1
+        timer = None if wake is None else max(earliest, self.time.timer(wake))
         if timer != cached.timer:
             if cached.timer is not None and cached.timer != expired:  # Spark deletes the expired timer itself
                 self._handle.deleteTimer(cached.timer)
