@@ -70,6 +70,7 @@ def test_aggregates_of_arrays_are_for_measures() -> None:
 def test_a_skip_that_always_fails_is_allowed_if_it_goes_on() -> None:
     assert bound("AFTER MATCH SKIP TO FIRST A PATTERN (A B)", on_skip_error="next").skip_labels == (0,)
     assert bound("AFTER MATCH SKIP TO LAST A PATTERN (A+ B)").skip_labels == (0,)
+    assert bound("AFTER MATCH SKIP TO FIRST A PATTERN (A*)").skip_labels == (0,)  # every match may be empty
 
 
 def test_types_are_those_of_spark() -> None:

@@ -75,10 +75,15 @@ def excludes(pattern: m.BoundRowPattern) -> m.Exclude | None:
 
 
 def certain_skip_error(pattern: m.BoundRowPattern, members: tuple[int, ...], *, is_first: bool) -> str:
-    """Return why SKIP TO FIRST (or LAST) fails for every match; an empty string if it may succeed."""
+    """Return why SKIP TO FIRST (or LAST) fails for every match; an empty string if it may succeed.
+
+    After an empty match, the next one begins at the next row, wherever the clause skips to.
+    """
+    firsts, may_be_empty = _firsts(pattern)
+    if may_be_empty:
+        return ""
     if _most(pattern, members) == 0:
         return "is bound in no match"
-    firsts, _ = _firsts(pattern)
     if firsts <= set(members) and (is_first or _most(pattern, members) == 1):
         return "is the first row of every match"
     return ""
