@@ -30,9 +30,10 @@ from streamsift.runtime.count.by_key import LARGEST_COUNT, count_layout
 from streamsift.runtime.count.count_kernels import record_count
 from streamsift.runtime.count.extremes import NotIncremental
 from streamsift.runtime.count.groups import AggregateInput, Timeline
-from streamsift.runtime.count.incremental import IncrementalTotals
+from streamsift.runtime.count.incremental import SPARE_KEYS, IncrementalTotals, check_finite, in_times
+from streamsift.runtime.count.incremental_keys import Counted, Visit, WindowKeys, key_rows
 from streamsift.runtime.count.measures import measures_of
-from streamsift.runtime.count.operations import Operations, SymbolEvents, arrange
+from streamsift.runtime.count.operations import Layout, Operations, SymbolEvents, arrange
 from streamsift.runtime.count.output import aggregate_schema, relevant_places, result_batch
 from streamsift.runtime.count.parts import merged_totals
 from streamsift.runtime.count.prefix_tree import TotalRecords, tree_of

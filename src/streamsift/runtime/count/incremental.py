@@ -18,7 +18,7 @@ from streamsift.runtime.arrays.grouping import distinct
 from streamsift.runtime.count.extremes import NOTHING, NotIncremental
 from streamsift.runtime.count.group_trees import GroupTrees
 from streamsift.runtime.count.groups import AggregateInput, KeyTotals, Timeline, is_last
-from streamsift.runtime.count.incremental_keys import PrefixKeys, Visit, WindowKeys, closed, key_rows
+from streamsift.runtime.count.incremental_keys import Counted, PrefixKeys, Visit, WindowKeys, closed, key_rows
 from streamsift.runtime.count.measure_kernels import NO_TIMES
 from streamsift.runtime.count.measures import Totals
 from streamsift.runtime.count.output import aggregate_schema, result_batch
@@ -53,7 +53,7 @@ class IncrementalTotals:
         self._prefixes, self._windows = list[PrefixKeys](), list[WindowKeys]()
         if self._has_window:
             self._groups = KeyedVectors(fields, 0, 0)
-            self._windows = [WindowKeys(branch, self._no_events) for branch in branches]
+            self._windows = [WindowKeys(Counted.of_branch(branch), self._no_events) for branch in branches]
             self._trees, self._is_stale = GroupTrees(self._shape, len(branches)), False
         else:
             self._groups = KeyedVectors(fields, integers + least, reals)
@@ -125,8 +125,7 @@ class IncrementalTotals:
     def _in_window(
         self, given: AggregateInput, first_tick: int | None, last_tick: int | None, *, shows: bool
     ) -> Timeline:
-        if not np.isfinite(given.events.ticks).all():
-            raise NotIncremental("an infinite time never leaves a window")
+        check_finite(given.events)
         numbers = np.full(given.first_of_group.size, -1, np.int64)
         present = distinct(given.group_of[given.group_of >= 0])
         numbers[present] = self._numbers(given, present)
@@ -135,10 +134,8 @@ class IncrementalTotals:
         last = EARLIEST if last_tick is None else last_tick
         times = NO_TIMES
         if not is_ticking:
-            times, until = _time_codes(given.events)
+            given, times = in_times(given)
             first, last = 0, times.size - 1
-            # Adding 1 to the largest time wraps; subtracting 1 later undoes it.
-            given = replace(given, clock=replace(given.clock, leaves=lambda places: until[places] + 1))
         if self._is_direct:
             visit = Visit.ALL if shows and is_ticking else Visit.NEW
             (counted,) = (keys.count(given, numbers, (first, last), times, visit) for keys in self._windows)
@@ -164,6 +161,18 @@ class IncrementalTotals:
         if must_reset := keys > self._max_keys:
             self.reset()
         return must_reset
+
+
+def check_finite(events: Events) -> None:
+    if not np.isfinite(events.ticks).all():
+        raise NotIncremental("an infinite time never leaves a window")
+
+
+def in_times(given: AggregateInput) -> tuple[AggregateInput, Int64]:
+    """Let events leave at times, which mean the same in every batch, instead of places; return the time of each place."""
+    times, until = _time_codes(given.events)
+    # Adding 1 to the largest time wraps; subtracting 1 later undoes it.
+    return replace(given, clock=replace(given.clock, leaves=lambda places: until[places] + 1)), times
 
 
 def _time_codes(events: Events) -> tuple[Int64, Int64]:

@@ -11,14 +11,15 @@ requested stamp on (tests/runtime/stream/test_window_totals.py).
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from streamsift.logical.bound import BoundQuery
 from streamsift.physical.count import is_at_edge
 from streamsift.physical.plan import Alternative, Branch
 from streamsift.runtime.arrays.dtypes import Float64, Int32, Int64
@@ -38,27 +39,19 @@ from streamsift.runtime.count.measure_kernels import (
     release,
     stand_still,
 )
-from streamsift.runtime.count.operations import NO_SEAL, Operations, keys_of_places, lay_out
-from streamsift.runtime.count.prefix_tree import REALS, PrefixColumns, TotalRecords, columns_of, loads_of, tree_of
+from streamsift.runtime.count.operations import NO_SEAL, Layout, Operations, keys_of_places, lay_out
+from streamsift.runtime.count.prefix_tree import (
+    REALS,
+    PrefixColumns,
+    PrefixTree,
+    TotalRecords,
+    columns_of,
+    loads_of,
+    tree_of,
+)
 from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.events import Events
 from streamsift.runtime.state import KeyedVectors, the_only_key
-
-
-class BranchKeys:
-    """The keys of a branch: base class of PrefixKeys and WindowKeys."""
-
-    def __init__(self, branch: Branch, no_events: AggregateInput) -> None:
-        """`no_events` is the input for an empty table of the schema."""
-        self.branch = branch
-        self._variables = [step.variable for step in branch.alternative.steps]
-        self._tree = tree_of(range(len(self._variables)), [len(self._variables)])
-        self._columns = columns_of(self._tree, loads_of(no_events.measures, self._variables))
-        schema = branch.alternative.query.schema
-        self._fields = pa.schema([schema.field(name) for name in branch.keys])
-
-    def _numbers(self, keys: KeyedVectors, events: Events, places: Int32) -> Int64:
-        return keys.numbers(key_rows(events, places, self.branch.keys))
 
 
 def key_rows(events: Events, places: Int32, columns: tuple[str, ...]) -> pa.Table:
@@ -72,17 +65,23 @@ def key_rows(events: Events, places: Int32, columns: tuple[str, ...]) -> pa.Tabl
 # --- without a window ------------------------------------------------------------------------------------------------
 
 
-class PrefixKeys(BranchKeys):
+class PrefixKeys:
     """The measures of the proper prefixes of each key. For the whole pattern, only new matches are counted.
 
     The vectors of a key hold 1 if it is closed, then the value of each integer, extreme and real at each prefix.
     """
 
     def __init__(self, branch: Branch, no_events: AggregateInput) -> None:
-        super().__init__(branch, no_events)
+        """`no_events` is the input for an empty table of the schema."""
+        self.branch = branch
+        self._variables = [step.variable for step in branch.alternative.steps]
+        self._tree = tree_of(range(len(self._variables)), [len(self._variables)])
+        self._columns = columns_of(self._tree, loads_of(no_events.measures, self._variables))
+        schema = branch.alternative.query.schema
+        fields = pa.schema([schema.field(name) for name in branch.keys])
         integers, reals, least = no_events.measures.shape
         inner = self._tree.levels - 1
-        self.vectors = KeyedVectors(self._fields, 1 + (integers + least) * inner, reals * inner)
+        self.vectors = KeyedVectors(fields, 1 + (integers + least) * inner, reals * inner)
         self._least_from = 1 + integers * inner
 
     def count(self, given: AggregateInput) -> KeyTotals:
@@ -102,6 +101,9 @@ class PrefixKeys(BranchKeys):
         self._suspend(stacks.back, keyed, numbers)
         self._close(given.events, keys)
         return out.totals(slice(0, filled[levels]), layout.group, columns, levels)
+
+    def _numbers(self, keys: KeyedVectors, events: Events, places: Int32) -> Int64:
+        return keys.numbers(key_rows(events, places, self.branch.keys))
 
     def _blocks(self, back: Numbers, whole: Int64, real: Float64) -> Iterator[tuple[Any, Int64, Any, Int64]]:
         """Yield for each block its paths, the columns to keep, its vectors, and the vector position of each column."""
@@ -157,18 +159,47 @@ class Visit(Enum):
     ALL = auto()
 
 
-class WindowKeys(BranchKeys):
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The prefixes that are counted per key: those of one pattern, or of several queries that share them."""
+
+    query: BoundQuery
+    keys: tuple[str, ...]
+    variables: list[int]  # of prefixes 1, 2, ...
+    tree: PrefixTree
+    needed: list[set[int]] | None  # as in `columns_of`
+    lay_out: Callable[[AggregateInput], Layout]
+
+    @staticmethod
+    def of_branch(branch: Branch) -> Counted:
+        steps = branch.alternative.steps
+        tree = tree_of(range(len(steps)), [len(steps)])
+        variables = [step.variable for step in steps]
+        return Counted(
+            branch.alternative.query,
+            branch.keys,
+            variables,
+            tree,
+            None,
+            lambda given: lay_out(branch, given, keys_of_places(branch, given)),
+        )
+
+
+class WindowKeys:
     """The two stacks of each key, kept in memory only."""
 
-    def __init__(self, branch: Branch, no_events: AggregateInput) -> None:
-        super().__init__(branch, no_events)
-        self.keys = KeyedVectors(self._fields, 0, 0)
+    def __init__(self, counted: Counted, no_events: AggregateInput) -> None:
+        self._counted, self._tree = counted, counted.tree
+        self._columns = columns_of(self._tree, loads_of(no_events.measures, counted.variables), counted.needed)
+        self._terminals = np.flatnonzero(self._tree.ends)
+        fields = pa.schema([counted.query.schema.field(name) for name in counted.keys])
+        self.keys = KeyedVectors(fields, 0, 0)
         self._group, self._last, self._owner = np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(1, np.int64)
         self._rows, self._slots = self._tree.levels + 1, 0
         self._new_back = no_numbers(self._rows, self._columns)
         stand_still(self._tree, self._columns, self._new_back, 0, self._rows)
         self._stacks: Stacks = Stacks.room(0, self._rows, 1, self._columns)
-        layout = lay_out(branch, no_events, keys_of_places(branch, no_events))
+        layout = counted.lay_out(no_events)
         self._log, self._next_operation, self._next_start = Log.of(layout.operations), 0, 0
         self._batches: deque[tuple[int, int, int]] = deque()  # per batch: end of operations, of starts, last `until`
         # Starts in the order in which they leave, a ring like the starts: number n of those is in the windows of a key.
@@ -182,14 +213,21 @@ class WindowKeys(BranchKeys):
     def count(
         self, given: AggregateInput, groups: Int64, stamps: tuple[int, int], times: Int64, visit: Visit
     ) -> KeyTotals:
-        """Return the records of the visited keys, from the first to the last of the stamps.
+        """Return the records of the only pattern: see `count_all`."""
+        return self.count_all(given, groups, stamps, times, visit)[self._tree.levels]
+
+    def count_all(
+        self, given: AggregateInput, groups: Int64, stamps: tuple[int, int], times: Int64, visit: Visit
+    ) -> dict[int, KeyTotals]:
+        """Return the records of the visited keys for each prefix at which a query ends, within the given stamps.
 
         `groups` is the number of each group of the events; `times` as in `multiply_windows`. Except for `Visit.NEW`,
         include the totals at the first stamp and where totals fall.
         """
-        layout, with_leaving = lay_out(self.branch, given, keys_of_places(self.branch, given)), visit is not Visit.NEW
-        operations, levels = layout.operations, self._tree.levels
-        numbers = self._numbers(self.keys, given.events, operations.place[operations.offsets[:-1]])
+        layout, with_leaving = self._counted.lay_out(given), visit is not Visit.NEW
+        operations = layout.operations
+        firsts = operations.place[operations.offsets[:-1]]
+        numbers = self.keys.numbers(key_rows(given.events, firsts, self._counted.keys))
         self._add_keys()
         self._group[numbers] = groups[layout.group]
         now = int(times[stamps[1]]) if times.size else stamps[1]
@@ -209,14 +247,23 @@ class WindowKeys(BranchKeys):
         if with_leaving:
             since = left if visit is Visit.CHANGED else self._log.first_start
             room += self._next_leaving - since
-        out, filled = TotalRecords.room(room, self._columns.widths), np.zeros(self._rows, np.int64)
+        out, filled = (
+            TotalRecords.room(room * self._terminals.size, self._columns.widths),
+            np.zeros_like(self._tree.parent),
+        )
+        filled[self._terminals] = room * np.arange(self._terminals.size)
+        begins = filled.copy()
         multiply_windows(self._tree, self._columns, self._log, self._stacks, visits, times, with_leaving, out, filled)
         self._evict(now)
-        totals = out.totals(slice(0, filled[levels]), self._group, self._columns, levels)
-        if times.size:
-            # Records where totals fall have a time instead of a stamp.
-            return replace(totals, stamp=np.where(totals.ends, totals.stamp, np.searchsorted(times, totals.stamp)))
-        return totals
+        found = {}
+        for node in self._terminals.tolist():
+            totals = out.totals(slice(begins[node], filled[node]), self._group, self._columns, node)
+            if times.size:
+                # Records where totals fall have a time instead of a stamp.
+                stamps_of = np.where(totals.ends, totals.stamp, np.searchsorted(times, totals.stamp))
+                totals = replace(totals, stamp=stamps_of)
+            found[node] = totals
+        return found
 
     def _leaving(self, now: int) -> int:
         """Return how many starts have left the window at `now`, counted since the first."""
@@ -273,7 +320,7 @@ class WindowKeys(BranchKeys):
         log.until[starts] = operations.until
         self._owner[starts] = np.repeat(numbers, np.diff(offsets))[is_start]
         self._by_until[starts] = self._next_start + np.argsort(operations.until, kind="stable")
-        for kept, new in zip(self._columns[-3:], loads_of(given.measures, self._variables)[3:], strict=True):
+        for kept, new in zip(self._columns[-3:], loads_of(given.measures, self._counted.variables)[3:], strict=True):
             kept[:, at] = new[:, operations.place]
         self._next_operation += count
         self._next_start += operations.until.size

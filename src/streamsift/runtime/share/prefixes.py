@@ -13,7 +13,16 @@ from streamsift.logical.bound import BoundQuery
 from streamsift.logical.expressions import anonymous
 from streamsift.physical.plan import Alternative, Step, Strategy
 from streamsift.physical.share import SharedTree, TreeNode
-from streamsift.runtime.count import AggregateInput, SymbolEvents, Timeline, arrange, count_layout, tree_of
+from streamsift.runtime.count import (
+    AggregateInput,
+    Counted,
+    Layout,
+    SymbolEvents,
+    Timeline,
+    arrange,
+    count_layout,
+    tree_of,
+)
 from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.events import Events
 
@@ -36,13 +45,24 @@ def parts_of(query: BoundQuery, nodes: Sequence[TreeNode], events: Events) -> li
 
 def count_tree(shared: SharedTree, given: AggregateInput) -> Mapping[int, Timeline] | None:
     """Return the totals of every prefix at which a query ends; None if they would need too much memory."""
+    counted = counted_tree(shared)
+    strategy = shared.strategy if shared.strategy is Strategy.PREFIX else Strategy.TWO_STACK
+    return count_layout(
+        counted.lay_out(given), strategy, given.measures, counted.variables, counted.needed, max_numbers=MAX_NUMBERS
+    )
+
+
+def counted_tree(shared: SharedTree) -> Counted:
+    """Return the prefixes of all queries, with the measures that each must carry."""
     tree = tree_of([node.parent for node in shared.nodes], list(shared.terminals.values()))
-    layout = arrange(parts_of(shared.query, shared.nodes, given.events), tree, given, given.group_of)
     node_of = {node.step.variable: number for number, node in enumerate(shared.nodes, start=1)}
     needed: list[set[int]] = [set() for _ in tree.parent]
     for name, terminal in shared.terminals.items():
         variables = {shared.query.aggregates[number].variable for number in shared.aggregates[name]}
         for node in tree.path[terminal]:
             needed[node] |= {node_of[variable] for variable in variables if variable is not None}
-    strategy = shared.strategy if shared.strategy is Strategy.PREFIX else Strategy.TWO_STACK
-    return count_layout(layout, strategy, given.measures, list(node_of), needed, max_numbers=MAX_NUMBERS)
+
+    def lay_out(given: AggregateInput) -> Layout:
+        return arrange(parts_of(shared.query, shared.nodes, given.events), tree, given, given.group_of)
+
+    return Counted(shared.query, shared.query.group_by, list(node_of), tree, needed, lay_out)

@@ -6,6 +6,7 @@
 - `matches`: the matches of detection
 - `rows`: the rows of aggregation and ranking, computed again from the events of their window
 - `totals`: the rows of aggregation over a time window or none, from totals that are updated incrementally
+- `shared`: the rows of several queries over a window, from counters that they share
 - `merging`: the rows of totals and rankings over all keys, from parts that have some of the keys
 - `process`: the stream of a program: micro-batches in this process, with their watermark
 - `moments`: the times that a program gives, as ticks

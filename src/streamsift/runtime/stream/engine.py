@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from streamsift.language.syntax import Emit
 from streamsift.physical.plan import AggregatePlan, Alternative, Plan
+from streamsift.physical.share import ShareMode
 from streamsift.physical.stream import DecideBy, StreamPlan, stream_plan
 from streamsift.runtime.arrays.dtypes import Bool, Int32
 from streamsift.runtime.count import relevant_places
@@ -27,6 +28,7 @@ from streamsift.runtime.state import HOLDS_EVENTS, Changes, EventStore, chunk_by
 from streamsift.runtime.stream.decider import Decider
 from streamsift.runtime.stream.matches import MatchDecider
 from streamsift.runtime.stream.rows import RowDecider
+from streamsift.runtime.stream.shared import shared_deciders
 from streamsift.runtime.stream.totals import RunningTotals, WindowTotals
 from streamsift.runtime.stream.watermark import Tick, WatermarkStep, is_real
 
@@ -37,10 +39,13 @@ class ManyEngine:
     The constructor raises if a query cannot run on a stream. `late` counts the dropped late events.
     """
 
-    def __init__(self, plans: Mapping[str, Plan]) -> None:
+    def __init__(self, plans: Mapping[str, Plan], sharing: ShareMode = ShareMode.AUTO) -> None:
         streams = {name: stream_plan(plan) for name, plan in plans.items()}
         self.late = 0
-        self._deciders: dict[str, Decider] = {name: _DECIDERS[s.decide_by](s) for name, s in streams.items()}
+        shared = shared_deciders(streams, sharing)
+        self._deciders: dict[str, Decider] = {
+            name: shared[name] if name in shared else _DECIDERS[s.decide_by](s) for name, s in streams.items()
+        }
         fields = {field.name: field for plan in plans.values() for field in plan.query.schema}
         query = next(iter(plans.values())).query
         keys = {decider.keys for decider in self._deciders.values()}
