@@ -247,10 +247,8 @@ class WindowKeys:
         if with_leaving:
             since = left if visit is Visit.CHANGED else self._log.first_start
             room += self._next_leaving - since
-        out, filled = (
-            TotalRecords.room(room * self._terminals.size, self._columns.widths),
-            np.zeros_like(self._tree.parent),
-        )
+        out = TotalRecords.room(room * self._terminals.size, self._columns.widths)
+        filled = np.zeros(self._tree.parent.size, np.int64)
         filled[self._terminals] = room * np.arange(self._terminals.size)
         begins = filled.copy()
         multiply_windows(self._tree, self._columns, self._log, self._stacks, visits, times, with_leaving, out, filled)
