@@ -15,6 +15,7 @@ import streamsift as ss
 from casefile import plain
 from streamsift.logical.bound import Binding
 from streamsift.physical.plan.plan import Plan
+from streamsift.physical.share import ShareMode
 from streamsift.runtime.events.times import ticks_of
 from streamsift.runtime.stream import decider
 from streamsift.runtime.stream.engine import ManyEngine
@@ -140,9 +141,11 @@ def streamed(plan: Plan, table: pa.Table, seed: int) -> list[dict[str, Any]]:
     return found
 
 
-def streamed_many(plans: dict[str, Plan], table: pa.Table, seed: int) -> dict[str, list[dict[str, Any]]]:
+def streamed_many(
+    plans: dict[str, Plan], table: pa.Table, seed: int, sharing: ShareMode = ShareMode.AUTO
+) -> dict[str, list[dict[str, Any]]]:
     """Return the rows that a stream of several queries emits."""
-    engine, saved, found = ManyEngine(plans), Saved(), {name: [] for name in plans}
+    engine, saved, found = ManyEngine(plans, sharing), Saved(), {name: [] for name in plans}
     for cut in cuts(table, next(iter(plans.values())).query.binding, seed):
         engine.push(cut.events)
         if cut.moment is not None:
@@ -151,7 +154,7 @@ def streamed_many(plans: dict[str, Plan], table: pa.Table, seed: int) -> dict[st
         engine.push(cut.late)
         if cut.saves:
             saved.write(engine)
-            engine = ManyEngine(plans)
+            engine = ManyEngine(plans, sharing)
             engine.load(saved.head, saved.chunks.items())
     for name, rows in engine.finish().items():
         found[name] += rows.to_pylist()

@@ -169,7 +169,7 @@ def check_finite(events: Events) -> None:
 
 
 def in_times(given: AggregateInput) -> tuple[AggregateInput, Int64]:
-    """Let events leave at times, which mean the same in every batch, instead of places; return the time of each place."""
+    """Let events leave at times, which mean the same in every batch, not at places; return the time of each place."""
     times, until = _time_codes(given.events)
     # Adding 1 to the largest time wraps; subtracting 1 later undoes it.
     return replace(given, clock=replace(given.clock, leaves=lambda places: until[places] + 1)), times
