@@ -25,7 +25,7 @@ from streamsift.spark.stream import stateful
 from streamsift.spark.stream.buckets import BucketCount
 from streamsift.spark.stream.merging import Merger
 from streamsift.spark.stream.packing import Packer, unpack
-from streamsift.spark.stream.placing import PlacedBuckets, stream_placements
+from streamsift.spark.stream.placing import PlacedBuckets, new_engine, stream_placements
 from streamsift.spark.stream.stateful import RESULTS, BucketProcessor
 
 RESULT_TYPES = pa.schema(
@@ -151,7 +151,7 @@ class Stream:
         for bucket, store in self.stores.items():
             if "head" not in store:
                 continue
-            engine = ManyEngine(self.placements[self.buckets.placement(bucket)].engine_plans)
+            engine = new_engine(self.placements[self.buckets.placement(bucket)])
             engine.load(store["head"][-1], [(key[0], value[0]) for key, value in store["chunks"].items()])
             for name, table in engine.finish().items():
                 found[name].append(table)

@@ -146,4 +146,4 @@ def run_stream_many(df: DataFrame, plan: SharingPlan, *, lateness: Any, bad_rows
     options = {"lateness": lateness, "bad_rows": bad_rows, "buckets": buckets}
     alone = {name: run_stream(df, one, **options) for name, one in plan.plans.items()}
     schemas = {name: result_schema(df.schema, one.query) for name, one in plan.plans.items()}
-    return SharedStream(alone, run_combined(df, plan.plans, **options), schemas)
+    return SharedStream(alone, run_combined(df, plan.plans, **options, sharing=plan.how), schemas)

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from streamsift.language.syntax import Emit
 from streamsift.logical.bound import WindowKind
 from streamsift.physical import AggregatePlan, Plan, RankPlan
+from streamsift.physical.share import ShareMode
 from streamsift.physical.stream import part_plan
+from streamsift.runtime.stream import ManyEngine
 from streamsift.spark.distribute import Distribution, needs_merge, shuffle_keys, stacked_numbers, why_one_task
 from streamsift.spark.stream.buckets import BucketCount
 
@@ -25,6 +27,7 @@ class StreamPlacement:
 
     keys: tuple[str, ...]
     plans: dict[str, Plan]
+    sharing: ShareMode = ShareMode.AUTO
 
     @property
     def merged(self) -> dict[str, Plan]:
@@ -37,19 +40,19 @@ class StreamPlacement:
         return {name: _part(plan) if name in self.merged else plan for name, plan in self.plans.items()}
 
 
-def stream_placements(plans: Mapping[str, Plan]) -> tuple[StreamPlacement, ...]:
+def stream_placements(plans: Mapping[str, Plan], sharing: ShareMode = ShareMode.AUTO) -> tuple[StreamPlacement, ...]:
     """Place queries: all by the keys that they have in common, else each by the fewest keys of a query that it has."""
     of_all = {name: stream_keys(plan) for name, plan in plans.items()}
     first, *others = of_all.values()
     common = tuple(key for key in first if all(key in keys for keys in others))
     if common:
-        return (StreamPlacement(common, dict(plans)),)
+        return (StreamPlacement(common, dict(plans), sharing),)
     by_length = sorted((keys for keys in of_all.values() if keys), key=len)
     placed: dict[tuple[str, ...], dict[str, Plan]] = {}
     for name, keys in of_all.items():
         fewest = next((fewer for fewer in by_length if set(fewer) <= set(keys)), ()) if keys else ()
         placed.setdefault(fewest, {})[name] = plans[name]
-    return tuple(StreamPlacement(keys, dict(placed_plans)) for keys, placed_plans in placed.items())
+    return tuple(StreamPlacement(keys, dict(placed_plans), sharing) for keys, placed_plans in placed.items())
 
 
 def stream_keys(plan: Plan) -> tuple[str, ...]:
@@ -83,6 +86,11 @@ def describe_merge(plan: Plan) -> str:
     what = "ranks its own matches" if isinstance(plan, RankPlan) else "computes the totals of its own keys"
     then = "merges the top k" if isinstance(plan, RankPlan) else "adds up the totals"
     return f"merge: each bucket {what}; in the same micro-batch, one task {then} of each tick"
+
+
+def new_engine(placement: StreamPlacement) -> ManyEngine:
+    """Return the engine of a new bucket."""
+    return ManyEngine(placement.engine_plans, placement.sharing)
 
 
 def _part(plan: Plan) -> Plan:

@@ -16,8 +16,8 @@ from pyspark.sql import functions as F  # noqa: N812 (the name that every Spark 
 from streamsift.errors import QueryError
 from streamsift.logical.bound import BoundQuery
 from streamsift.physical import Plan
-from streamsift.physical.explain import describe_stream
-from streamsift.physical.share import SharingPlan
+from streamsift.physical.explain import describe_sharing, describe_stream
+from streamsift.physical.share import ShareMode, SharingPlan, share_stream
 from streamsift.physical.stream import stream_plan
 from streamsift.spark.columns import (
     CALENDAR,
@@ -51,7 +51,6 @@ CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabl
 
 # Lines of explain.
 ONE_BUCKET = "cost: one task processes every event and holds the whole state, so one core is the limit"
-EACH_ALONE = "aggregates: computed per query; common prefixes of queries are shared only in batch"
 STORE = "store: RocksDB; a micro-batch writes its new events and removes expired ones"
 
 
@@ -61,7 +60,15 @@ def run_stream(df: DataFrame, plan: Plan, *, lateness: Any, bad_rows: str, bucke
     return results.select("message").mapInArrow(for_workers(unpack), result_schema(df.schema, plan.query))
 
 
-def run_combined(df: DataFrame, plans: Mapping[str, Plan], *, lateness: Any, bad_rows: str, buckets: Any) -> DataFrame:
+def run_combined(
+    df: DataFrame,
+    plans: Mapping[str, Plan],
+    *,
+    lateness: Any,
+    bad_rows: str,
+    buckets: Any,
+    sharing: ShareMode = ShareMode.AUTO,
+) -> DataFrame:
     """Run several plans in one pass over a stream. Return messages of result rows, with the names of queries."""
     for plan in plans.values():
         stream_plan(plan)  # raises UnsupportedQuery for plans that cannot run on a stream
@@ -70,7 +77,7 @@ def run_combined(df: DataFrame, plans: Mapping[str, Plan], *, lateness: Any, bad
     time = event_time(query, lateness_of(lateness, query.binding))
     use_rocksdb(df.sparkSession)
     set_buckets(df.sparkSession, buckets)
-    placements = stream_placements(plans)
+    placements = stream_placements(plans, sharing)
     columns = [column(name).alias(f"c{i}") for i, name in enumerate(query.schema.names)]
     for place, placement in enumerate(placements):
         # Spark evaluates the condition, and the packer applies it: all rows advance the watermark.
@@ -160,7 +167,7 @@ def many_placement(df: DataFrame, plan: SharingPlan) -> list[str]:
     """Return the lines of explain on several queries over one stream."""
     for one in plan.plans.values():
         stream_plan(one)  # raises UnsupportedQuery for plans that cannot run on a stream
-    placements = stream_placements(plan.plans)
+    placements = stream_placements(plan.plans, plan.how)
     copies = "one copy of the events" if len(placements) == 1 else "a copy of the events for each key"
     lines = [f"Spark: {len(plan.plans)} queries share one pass; {copies}"]
     for placement in placements:
@@ -173,4 +180,5 @@ def many_placement(df: DataFrame, plan: SharingPlan) -> list[str]:
             lines += [f"{name}: {why_one_bucket(one)}" for name, one in placement.plans.items() if not stream_keys(one)]
     if len(placements) > 1:
         lines.append(f"copies: up to {len(placements)} per event, one for each of these placements that can use it")
-    return [*lines, EACH_ALONE]
+    shared = (line for each in placements for line in describe_sharing(share_stream(each.plans, plan.how)))
+    return [*lines, *shared]

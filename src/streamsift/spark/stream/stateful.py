@@ -35,7 +35,7 @@ from streamsift.runtime.stream import ManyEngine
 from streamsift.spark.columns import EventTime
 from streamsift.spark.stream.identity import check_same, describe_states
 from streamsift.spark.stream.packing import ROWS_PER_RESULT, bad_rows_in, is_copy, message_of, table_of
-from streamsift.spark.stream.placing import PlacedBuckets, StreamPlacement
+from streamsift.spark.stream.placing import PlacedBuckets, StreamPlacement, new_engine
 from streamsift.spark.workers import plain_errors
 
 RESULTS = (
@@ -83,7 +83,6 @@ class BucketProcessor(StatefulProcessor):
         self, placements: Sequence[StreamPlacement], time: EventTime, buckets: PlacedBuckets, bad_rows: str
     ) -> None:
         self.placements, self.time, self.buckets, self.bad_rows = placements, time, buckets, bad_rows
-        self.plans = [placement.engine_plans for placement in placements]
         self.merges = any(placement.merged for placement in placements)
         self.run = uuid4().hex
 
@@ -107,7 +106,7 @@ class BucketProcessor(StatefulProcessor):
         events = [row.message for row in messages if not row.bad]
         with plain_errors():
             if bad.count and self.bad_rows == "fail":
-                raise bad_rows_error(bad, next(iter(self.plans[0].values())).query.binding)
+                raise bad_rows_error(bad, next(iter(self.placements[0].plans.values())).query.binding)
             yield from self._step(key[0], events, timerValues.getCurrentWatermarkInMs(), bad.count, None)
 
     def handleExpiredTimer(  # noqa: N802
@@ -156,18 +155,18 @@ class BucketProcessor(StatefulProcessor):
 
     def _engine(self, bucket: int) -> CachedEngine:
         """Return the engine of a bucket: the cached one if it is current, else brought up to date or loaded."""
-        cached, plans = _ENGINES.pop((self.run, bucket), None), self.plans[self.buckets.placement(bucket)]
+        cached, placement = _ENGINES.pop((self.run, bucket), None), self.placements[self.buckets.placement(bucket)]
         saved = self._header.get()
         if cached is not None and cached.version == ("" if saved is None else saved[0]):
             return cached
         if saved is None:
-            return CachedEngine(ManyEngine(plans))
+            return CachedEngine(new_engine(placement))
         *described, header = saved
         is_earlier = cached is not None and cached.version and cached.version in saved[1]
         if cached is None or not is_earlier or not cached.engine.follow(bytes(header), self._since(cached, header)):
             about = self._about.get()
             check_same("{}" if about is None else about[0], self._describe())
-            cached = CachedEngine(ManyEngine(plans))
+            cached = CachedEngine(new_engine(placement))
             cached.engine.load(bytes(header), ((key[0], bytes(value[0])) for key, value in self._chunks.iterator()))
         return CachedEngine(cached.engine, *described)
 
