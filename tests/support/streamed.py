@@ -145,7 +145,7 @@ def streamed_many(
     plans: dict[str, Plan], table: pa.Table, seed: int, sharing: ShareMode = ShareMode.AUTO
 ) -> dict[str, list[dict[str, Any]]]:
     """Return the rows that a stream of several queries emits."""
-    engine, saved, found = ManyEngine(plans, sharing), Saved(), {name: [] for name in plans}
+    engine, saved, found = ManyEngine(plans, sharing=sharing), Saved(), {name: [] for name in plans}
     for cut in cuts(table, next(iter(plans.values())).query.binding, seed):
         engine.push(cut.events)
         if cut.moment is not None:
@@ -154,7 +154,7 @@ def streamed_many(
         engine.push(cut.late)
         if cut.saves:
             saved.write(engine)
-            engine = ManyEngine(plans, sharing)
+            engine = ManyEngine(plans, sharing=sharing)
             engine.load(saved.head, saved.chunks.items())
     for name, rows in engine.finish().items():
         found[name] += rows.to_pylist()

@@ -66,12 +66,12 @@ class Stream(Generic[Rows]):
         >>> import streamsift as ss
         >>> q = ss.query("PATTERN SEQ(A a, B b) WITHIN 10 RETURN a.t AS start, b.t AS end")
         >>> stream = q.open(pa.schema({"t": pa.int64(), "kind": pa.string()}), time="t", type="kind")
-        >>> stream.push([{"t": 1, "kind": "A"}, {"t": 5, "kind": "B"}]).to_pylist()
+        >>> stream.push([{"t": 1, "kind": "A"}]).to_pylist()
         []
-        >>> stream.push([{"t": 6, "kind": "B"}]).to_pylist()
+        >>> stream.push([{"t": 5, "kind": "B"}]).to_pylist()
         [{'start': 1, 'end': 5}]
         >>> stream.finish().to_pylist()
-        [{'start': 1, 'end': 6}]
+        []
     """
 
     def __init__(self, opening: Opening, schema: pa.Schema, plans: Mapping[str, physical.Plan], memory: int) -> None:

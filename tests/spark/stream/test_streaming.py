@@ -196,7 +196,7 @@ def test_a_watermark_that_is_not_on_the_time(directory: Directory) -> None:
 def test_explain(directory: Directory) -> None:
     keyed = ss.query("PATTERN SEQ(A a, B b, !C c) WHERE [id] WITHIN 5").explain(directory.stream(), **BINDING)
     assert f"Spark: stateful stream in {buckets_of(directory.stream())} hash buckets by id" in keyed
-    assert "emit:   when the watermark passes the last event of the match, or the end of its window" in keyed
+    assert "emit:   when all events of the match have arrived and the watermark has passed the end of the" in keyed
     assert "watermark: maximum `t` of earlier micro-batches minus `lateness`" in keyed
     total = ss.query("PATTERN SEQ(A a, B b) WHERE [id] AGG COUNT WITHIN 5").explain(directory.stream(), **BINDING)
     assert "in one bucket: without UPDATE, a match of any id can make a row of the totals over all of them" in total

@@ -10,18 +10,35 @@ from streamsift.physical.plan import Plan, RankPlan
 from streamsift.physical.stream import DecideBy, FinalizedAlternative, FinalizedBy, StreamPlan, stream_plan
 
 
-def describe_stream(plan: Plan) -> Iterator[str]:
-    """Yield the lines `emit:`, `update:`, `read:` and `state:`; raise if a stream cannot run the plan."""
-    return wrap_lines(_lines(stream_plan(plan)))
+def describe_stream(plan: Plan, ordered: tuple[str, ...] | None = None, why_unordered: str = "") -> Iterator[str]:
+    """Yield the lines `emit:`, `update:`, `read:` and `state:`; raise if a stream cannot run the plan.
+
+    `ordered` has the columns whose keys arrive in order, if that is promised and used, and `why_unordered` says why it
+    is promised and not used.
+    """
+    return wrap_lines([*_lines(stream_plan(plan), ordered is not None), *_order(ordered, why_unordered)])
 
 
-def _lines(stream: StreamPlan) -> Iterator[str]:
-    yield f"emit:   when the watermark passes {_emitted_at(stream)}"
+def _order(ordered: tuple[str, ...] | None, why_unordered: str) -> Iterator[str]:
+    if ordered is not None:
+        which = f"event with equal {' and '.join(ordered)}" if ordered else "event of the stream"
+        yield f"order:  the horizon is the watermark or the latest {which}, whichever is later"
+    elif why_unordered:
+        yield f"order:  `ordered` is not used: {why_unordered}"
+
+
+def _lines(stream: StreamPlan, is_ordered: bool) -> Iterator[str]:
+    numbered = [
+        (f"alternative {number}: " if len(stream.alternatives) > 1 else "", one)
+        for number, one in enumerate(stream.alternatives, start=1)
+    ]
+    horizon = "horizon" if is_ordered else "watermark"
+    yield from (f"emit:   {which}{_released(one, horizon)}" for which, one in numbered)
+    if not numbered:
+        yield f"emit:   when the watermark passes {_emitted_at(stream)}"
     match stream.decide_by:
         case DecideBy.MATCHES:
-            for number, one in enumerate(stream.alternatives, start=1):
-                which = f"alternative {number}: " if len(stream.alternatives) > 1 else ""
-                yield f"update: {which}{_search(one)}"
+            yield from (f"update: {which}{_search(one)}" for which, one in numbered)
             yield f"read:   {_rows_read(stream, 'an event that makes a match final')}"
         case DecideBy.RUNNING_TOTALS:
             yield "update: incremental; new events update the counters of their keys"
@@ -38,17 +55,32 @@ def _lines(stream: StreamPlan) -> Iterator[str]:
 
 
 def _emitted_at(stream: StreamPlan) -> str:
-    if stream.decide_by is not DecideBy.MATCHES:
-        moment = "the tick of the row" if stream.plan.query.update is not None else "the time of the row"
-        wait = " plus one window, because matches wait for a trailing negation or Kleene group"
-        return moment + wait * stream.waits
-    waits = [one.awaited for one in stream.alternatives]
-    text = "the last event of the match"
-    if any(wait.window for wait in waits):
-        text += ", or the end of its window if a trailing negation or Kleene group has to wait for it"
-    if any(wait.definitions or wait.inside for wait in waits):
-        text += " and the ends of the definition windows that the match waits for"
-    return text
+    moment = "the tick of the row" if stream.plan.query.update is not None else "the time of the row"
+    wait = " plus one window, because matches wait for a trailing negation or Kleene group"
+    return moment + wait * stream.waits
+
+
+def _released(one: FinalizedAlternative, horizon: str) -> str:
+    """Return when the matches of an alternative are emitted, and why."""
+    waits, passed = one.awaited, list[str]()
+    if waits.is_arrival:
+        return "when the last event of the match arrives: no later event can change the match"
+    if waits.window:
+        passed.append(f"passed the end of the window ({waits.window})")
+    elif waits.end:
+        passed.append(f"passed the last event of the match ({waits.end})")
+    else:
+        if waits.has_next:
+            passed.append("reached the event after each negation")
+        if waits.grows:
+            passed.append("reached the event after each Kleene group")
+        if waits.depends_on_order:
+            passed.append("passed the end of the window if no event follows a group")
+    if waits.ends:
+        passed.append("passed the last event of each definition with a negation in AND")
+    if waits.defining:
+        passed.append(f"passed the end of the window of {', '.join(waits.defining)} (a trailing negation or group)")
+    return f"when all events of the match have arrived and the {horizon} has {' and '.join(passed)}"
 
 
 def _search(one: FinalizedAlternative) -> str:

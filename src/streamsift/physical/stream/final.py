@@ -1,7 +1,8 @@
 """Derive when the matches of a plan become final on a stream, and which events a later result may still read.
 
-A match is final with its last event. With a trailing negation or Kleene group, it is final at the end of its window,
-which begins with its first event, or at the end of a definition window.
+A match is final when all its events have arrived and no later event can revoke or extend it. The *horizon* is the time
+before which events are late. `Awaited` lists what the horizon has to reach or pass. If the list is empty, a match is
+final when the last of its events arrives.
 """
 
 from __future__ import annotations
@@ -12,37 +13,123 @@ from enum import Enum
 
 from streamsift.language.syntax import Emit
 from streamsift.logical import bound as b
-from streamsift.physical.plan import Alternative, DetectPlan, Edge, Limit, Plan
+from streamsift.physical.plan import Alternative, DetectPlan, Edge, GroupNegation, KleeneGroups, Limit, Negation, Plan
+
+Steps = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionGroups:
+    """A definition with a window and Kleene groups: its steps, and its growing groups."""
+
+    limit: Limit
+    growing: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Awaited:
-    """The times that make a match final besides its last event."""
+    """What makes a match final besides the arrival of its events. Steps are numbered as in negations."""
 
-    window: bool  # the end of the statement's window, which begins with the first event of the match
-    definitions: tuple[Limit, ...]  # the ends of definition windows, which begin with the first event of some steps
+    starts: tuple[Steps, ...]  # the horizon reaches the first event of each of these components
+    ends: tuple[Steps, ...]  # it passes the last event of each of these definitions
+    end: str  # why it passes the last event of the match; "" if it need not
+    window: str  # why it passes the statement's window, which begins with the first event of the match; "" if not
+    definitions: tuple[Limit, ...]  # it passes definition windows, which begin with the first event of some steps
     inside: tuple[str, ...]  # definitions inside negations: their windows begin at an event outside the match
+    groups: KleeneGroups | None  # with growing groups, or with negations that are checked after groups are built
+    grows: bool  # it reaches the single event after each growing group, or passes the window if there is none
+    definition_groups: tuple[DefinitionGroups, ...]
+
+    @property
+    def depends_on_order(self) -> bool:
+        """Return True if only some orders of AND put a single event after each group."""
+        if self.groups is None or not self.grows or self.window:
+            return False
+        return not all(before for order in self.groups.orders for before in order.before)
+
+    @property
+    def is_newer(self) -> bool:
+        """Return True if versions that waited for the watermark released these matches at other times."""
+        return bool(self.inside or self.definition_groups) or self.depends_on_order
+
+    @property
+    def is_arrival(self) -> bool:
+        """Return True if a match is final when its last event arrives."""
+        waits = self.starts or self.ends or self.end or self.window or self.definitions or self.inside
+        return not waits and self.groups is None
+
+    @property
+    def has_next(self) -> bool:
+        """Return True if the horizon has to reach the component after a negation."""
+        decided = () if self.groups is None else self.groups.decided
+        return bool(self.starts) or any(n.upper.edge is Edge.BEFORE for d in decided for n in d.all_negations)
+
+    @property
+    def defining(self) -> tuple[str, ...]:
+        """Return the definitions whose windows, or last events, the horizon has to pass."""
+        limits = (*self.definitions, *(groups.limit for groups in self.definition_groups))
+        return tuple(dict.fromkeys([*(limit.definition or "" for limit in limits), *self.inside]))
 
 
 def awaited(alternative: Alternative) -> Awaited:
-    """Return the conditions that make the matches of an alternative final."""
-    negations = [(inner, inner is outer) for outer in alternative.all_negations() for inner in outer.walk()]
-    ends = [(n.upper, is_outermost) for n, is_outermost in negations if n.upper.edge is Edge.WINDOW_END]
-    # A later event can extend a `+` or `*` group that no single event follows.
-    groups = alternative.groups if alternative.query.emit is not Emit.EACH else None
-    may_grow = groups is not None and any(not before for order in groups.orders for before in order.before)
+    """Return what makes the matches of an alternative final."""
+    query, groups = alternative.query, alternative.groups
+    outer = list(alternative.all_negations())
+    inner = [n for negation in outer for n in negation.walk() if n is not negation]
+    uppers = tuple(dict.fromkeys(n.upper for n in outer))
+    is_each = query.emit is Emit.EACH
+    growing = groups if groups is not None and groups.growing and not is_each else None
     return Awaited(
-        window=may_grow or any(limit.definition is None for limit, _ in ends),
-        definitions=tuple(dict.fromkeys(limit for limit, is_outermost in ends if limit.definition and is_outermost)),
+        # Groups have bounds that depend on which of them are empty: `decided` lists them.
+        starts=tuple(dict.fromkeys(n.upper.steps for n in alternative.negations if n.upper.edge is Edge.BEFORE)),
+        ends=tuple(limit.steps for limit in uppers if limit.edge is Edge.MATCH_END and limit.definition),
+        end=_why_end(query, uppers),
+        window=_why_window((*outer, *inner), growing),
+        definitions=tuple(limit for limit in uppers if limit.edge is Edge.WINDOW_END and limit.definition),
         inside=tuple(
-            dict.fromkeys(limit.definition for limit, outermost in ends if limit.definition and not outermost)
+            dict.fromkeys(n.upper.definition for n in inner if n.upper.edge is Edge.WINDOW_END and n.upper.definition)
         ),
+        groups=groups if growing is not None or (groups is not None and groups.decided) else None,
+        grows=growing is not None,
+        definition_groups=() if growing is None else tuple(_definition_groups(query, growing)),
     )
 
 
+def _why_end(query: b.BoundQuery, uppers: tuple[Limit, ...]) -> str:
+    if any(upper.edge is Edge.MATCH_END and not upper.definition for upper in uppers):
+        return "a negation in an AND that no SEQ encloses"
+    if query.has_count_window:
+        return "the window counts rows"
+    return "EMIT EACH" if query.emit is Emit.EACH else ""
+
+
+def _why_window(negations: tuple[Negation | GroupNegation, ...], growing: KleeneGroups | None) -> str:
+    if any(n.upper.edge is Edge.WINDOW_END and not n.upper.definition for n in negations):
+        return "a trailing negation"
+    if growing is not None and all(any(not before for before in order.before) for order in growing.orders):
+        return "a Kleene group that no single event must follow"
+    return ""
+
+
+def _definition_groups(query: b.BoundQuery, groups: KleeneGroups) -> Iterator[DefinitionGroups]:
+    first = {group.variable: group.first for group in groups.growing}
+    numbers: dict[int, Steps] = {step.variable: (number,) for number, step in enumerate(groups.steps)}
+    numbers |= {group.variable: tuple(range(group.first, group.first + group.size)) for group in groups.chosen}
+    numbers |= {variable: (number, number + 1) for variable, number in first.items()}
+    for definition in query.pattern.windowed_definitions():
+        leaves = definition.leaves()
+        growing = tuple(number for number, group in enumerate(groups.growing) if group.variable in leaves)
+        if growing:
+            steps = tuple(step for variable in leaves for step in numbers.get(variable, ()))
+            yield DefinitionGroups(Limit(Edge.WINDOW_END, steps, definition.name), growing)
+
+
 def is_awaited(plan: Plan) -> bool:
-    """Return True if some match of the plan becomes final later than its last event."""
-    return any(wait.window or wait.definitions or wait.inside for wait in map(awaited, plan.alternatives))
+    """Return True if some match of the plan waits for a time after its last event."""
+    return any(
+        bool(wait.window or wait.definitions or wait.inside) or wait.depends_on_order
+        for wait in map(awaited, plan.alternatives)
+    )
 
 
 def looks_back(plan: Plan) -> bool:
@@ -69,7 +156,8 @@ class StateWindow(Enum):
 
 def state_windows(plan: Plan) -> tuple[StateWindow, ...]:
     """Return one reason for each consecutive window whose events a later result can still read."""
-    is_detection, waits = isinstance(plan, DetectPlan), is_awaited(plan)
+    is_detection = isinstance(plan, DetectPlan)
+    waits = is_awaited(plan) or (is_detection and any(awaited(a).definition_groups for a in plan.alternatives))
     # Until its last event arrives, the window of a match also covers the events before the match.
     is_covered = is_detection and not waits
     reasons = {

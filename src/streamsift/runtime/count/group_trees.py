@@ -155,9 +155,12 @@ class GroupTrees:
 
     def at_ticks(self, branches: Sequence[KeyTotals], first: int, last: int) -> Timeline:
         """Apply the changes of all branches; return the totals of each group from the first to the last tick."""
-        held = np.flatnonzero(self._roots.reals[:, 0] > 0)
+        positive = np.flatnonzero(self._roots.reals[:, 0] > 0)
         before = Timeline(
-            held.astype(np.int32), np.full(held.size, first), np.zeros(held.size, np.bool_), self._roots.at(held)
+            positive.astype(np.int32),
+            np.full(positive.size, first),
+            np.zeros(positive.size, np.bool_),
+            self._roots.at(positive),
         )
         rows = _joined(before, self._changed(branches))
         rows = rows.at(np.lexsort((rows.stamp, rows.group)))  # stable: a change at the first tick follows what it ends
@@ -185,16 +188,16 @@ class GroupTrees:
 
     def add_keys(self, branch: int, groups: Int32) -> None:
         """Make a leaf for each new key of a branch; `groups` [slots] are the groups of all its keys so far."""
-        known = self._keys[branch]
-        if groups.size == known:
+        earlier = self._keys[branch]
+        if groups.size == earlier:
             return
         leaves = self._leaves[branch] = with_room(self._leaves[branch], groups.size, fill=NONE)
-        self._keys[branch], at = groups.size, known
-        most = int(groups[known:].max()) + 1
+        self._keys[branch], at = groups.size, earlier
+        most = int(groups[earlier:].max()) + 1
         height, edge = with_room(self._trees.height, most), with_room(self._trees.edge, most)
         self._trees = self._trees._replace(height=height, edge=edge)
         self._roots = _with_room(self._roots, most)
-        grouped = known + np.flatnonzero(groups[known:] >= 0)
+        grouped = earlier + np.flatnonzero(groups[earlier:] >= 0)
         numbers, new = np.empty(grouped.size, np.int64), groups[grouped].astype(np.int64)
         at = 0
         while at < grouped.size:

@@ -1,84 +1,109 @@
-"""Retain the events that later results may read, in the order of the stream, and write them as chunks.
+"""Retain the events that later results may read.
 
-Events wait until the watermark passes them. They are then appended in the order (time, order, arrival). Rows that no
-result needs are evicted. A chunk holds the events pushed between two writes and is dropped with its last event.
+`EventStore` is for rows that wait for the watermark: events are appended in the order (time, order, arrival) once the
+watermark has passed them. `ArrivalStore` is for matches, which can be final before that: events are appended as they
+arrive. Rows that no result needs are evicted.
 
-Contract: loading the chunks that `changes` returned, in any order, restores the store, except that evicted events of
-chunks still in use come back (tests/runtime/stream/test_engine.py).
+Contract: loading the chunks of the log, in any order, restores a store, except that evicted events of chunks still in
+use come back (tests/runtime/stream/test_engine.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-
 import numpy as np
 import pyarrow as pa
+from numba import njit
 
-from streamsift.errors import BadInputError
-from streamsift.logical.bound import Binding
 from streamsift.runtime.arrays.dtypes import Bool, Int64, Times
+from streamsift.runtime.arrays.grouping import distinct
 from streamsift.runtime.arrays.growing import ColumnBuffer, TableBuffer
-from streamsift.runtime.events.times import ticks_of
 from streamsift.runtime.expressions.codes import codes
-from streamsift.runtime.expressions.columns import contiguous, gatherable
-from streamsift.runtime.state.format import chunk_bytes
-from streamsift.runtime.state.key_index import KeyIndex
+from streamsift.runtime.expressions.columns import contiguous
+from streamsift.runtime.state.event_log import EventLog
+from streamsift.runtime.state.key_index import KeyIndex, key_hashes
 
-HOLDS_EVENTS = "events"
-Relevant = Callable[[pa.Table], Bool]
+MIN_COMPACTED = 1 << 10  # rows of an ArrivalStore below which it is not compacted
 
 
-class EventStore:
-    """The retained events. Rows are numbered from the start of the stream; `first` is the first retained row."""
+class RetainedEvents:
+    """Rows of events, numbered from the start of the stream; `first` is the first retained row."""
 
-    def __init__(
-        self, schema: pa.Schema, binding: Binding, relevant: Relevant | None, keys: tuple[str, ...] = ()
-    ) -> None:
-        """Create an empty store.
-
-        `relevant` returns which events affect results (None: all). `keys` are the columns of the key index.
-        """
-        self.schema, self.binding, self._relevant = gatherable(schema), binding, relevant
+    def __init__(self, log: EventLog, keys: tuple[str, ...] = ()) -> None:
+        """Create an empty store; `keys` are the columns of the key index."""
+        self.log, self.binding = log, log.binding
         self.index = KeyIndex(keys) if keys else None
         self.first = 0
-        self.events = TableBuffer(self.schema)
-        is_real = ticks_of(pa.array([], schema.field(binding.time).type), binding).dtype == np.float64
-        self._ticks, self._chunks = ColumnBuffer(np.float64 if is_real else np.int64), ColumnBuffer(np.int64)
+        self.events = TableBuffer(log.schema)
+        self._ticks, self._chunks = ColumnBuffer(np.float64 if log.is_real else np.int64), ColumnBuffer(np.int64)
+
+    @property
+    def rows(self) -> int:
+        return int(self._ticks.values.size)
+
+    @property
+    def ticks(self) -> Times:
+        """Return the times of the rows."""
+        return self._ticks.values
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.events.nbytes + self._ticks.values.nbytes + self._chunks.values.nbytes)
+
+    def _append(self, events: pa.Table, ticks: Times, chunks: Int64) -> None:
+        self.events.append(events)
+        self._ticks.append(ticks)
+        self._chunks.append(chunks)
+        if self.index is not None:
+            self.index.append(events)
+
+    def drop_before(self, row: int) -> None:
+        """Evict the rows before this one."""
+        count = min(row - self.first, self.rows)
+        if count > 0:
+            self.log.release(self._chunks.values[:count])
+            self._drop(count)
+            self.first += count
+
+    def keep(self, needed: Bool) -> None:
+        """Evict the rows that are not needed, wherever they are, and renumber the rest."""
+        if needed.all():
+            return
+        events, ticks, chunks = self.events.take(np.flatnonzero(needed)), self.ticks, self._chunks.values
+        self.log.release(chunks[~needed])
+        kept = events, ticks[needed], chunks[needed]
+        self._drop(self.rows)
+        self._append(*kept)
+
+    def _drop(self, count: int) -> None:
+        for column in (self.events, self._ticks, self._chunks, self.index):
+            if column is not None:
+                column.drop(count)
+
+    def time_order(self, events: pa.Table, ticks: Times) -> Int64:
+        """Return the rows of a table in the order (time, order, row)."""
+        if self.binding.order is None:
+            return np.argsort(ticks, kind="stable")
+        (order,) = codes([contiguous(events.column(self.binding.order))])
+        return np.lexsort((order, ticks))
+
+
+class EventStore(RetainedEvents):
+    """Events in time order, up to the watermark; the others wait."""
+
+    def __init__(self, log: EventLog, keys: tuple[str, ...] = ()) -> None:
+        super().__init__(log, keys)
         self._waiting: list[tuple[pa.Table, Times, Int64]] = []  # with each event's chunk number
-        self._unsaved: list[pa.Table] = []
-        self._next_chunk = 0
-        self._needed_rows: dict[int, int] = {}  # of each chunk
-        self._written: set[int] = set()
-        self._dropped: list[int] = []
 
-    # --- in ---
-    def push(self, events: pa.Table, passed: int | float | None) -> int:
-        """Add events, drop the late ones, and return how many were late."""
-        if not events.schema.equals(self.schema):
-            events = events.select(self.schema.names).cast(self.schema)
-        if self.binding.order is not None and (missing := events.column(self.binding.order).null_count):
-            raise BadInputError(f"{missing:,} rows have no usable order in `{self.binding.order}`")
-        late, ticks = 0, self._ticks_of(events)
-        if ticks.dtype == np.float64 and (missing := int(np.isnan(ticks).sum())):
-            raise BadInputError(f"{missing:,} rows have no usable time in `{self.binding.time}`")
+    def add(self, events: pa.Table, chunk: int) -> None:
+        """Add events that the watermark has not passed."""
+        self._waiting.append((events, self.log.ticks_of(events), np.full(events.num_rows, chunk, np.int64)))
+
+    def load(self, chunks: list[tuple[int, pa.Table]], passed: int | float | None) -> None:
+        """Add events of a saved state."""
+        for number, events in chunks:
+            self.add(events, number)
         if passed is not None:
-            in_time = ticks > passed
-            late = int((~in_time).sum())
-            events = events.filter(pa.array(in_time)) if late else events
-        if self._relevant is not None and events.num_rows:
-            keep = self._relevant(events)
-            events = events if keep.all() else events.filter(pa.array(keep))
-        if events.num_rows:
-            self._unsaved.append(events)
-            self._wait(events, self._next_chunk)
-        return late
-
-    def _wait(self, events: pa.Table, chunk: int) -> None:
-        self._waiting.append((events, self._ticks_of(events), np.full(events.num_rows, chunk, np.int64)))
-        self._needed_rows[chunk] = self._needed_rows.get(chunk, 0) + events.num_rows
-
-    def _ticks_of(self, events: pa.Table) -> Times:
-        return ticks_of(contiguous(events.column(self.binding.time)), self.binding)
+            self.arrive(passed)
 
     def arrive(self, now: int | float | None) -> int:
         """Append the events that the watermark has passed, in order; return the row number of the first."""
@@ -99,28 +124,8 @@ class EventStore:
             self._append(events, ticks[come], chunks[come])
         return begin
 
-    def _append(self, events: pa.Table, ticks: Times, chunks: Int64) -> None:
-        self.events.append(events)
-        self._ticks.append(ticks)
-        self._chunks.append(chunks)
-        if self.index is not None:
-            self.index.append(events)
-
     def _order(self, events: pa.Table, ticks: Times, rows: Int64) -> Int64:
-        if self.binding.order is None:
-            return np.argsort(ticks[rows], kind="stable")
-        (order,) = codes([contiguous(events.column(self.binding.order).take(pa.array(rows)))])
-        return np.lexsort((order, ticks[rows]))
-
-    # --- out ---
-    @property
-    def rows(self) -> int:
-        return int(self._ticks.values.size)
-
-    @property
-    def ticks(self) -> Times:
-        """Return the times of the rows, ascending."""
-        return self._ticks.values
+        return self.time_order(events if self.binding.order is None else events.take(pa.array(rows)), ticks[rows])
 
     @property
     def waiting_rows(self) -> int:
@@ -128,76 +133,97 @@ class EventStore:
 
     @property
     def nbytes(self) -> int:
-        side = self._ticks.values.nbytes + self._chunks.values.nbytes
-        return int(self.events.nbytes + side + sum(table.nbytes for table, _, _ in self._waiting))
+        return super().nbytes + int(sum(table.nbytes for table, _, _ in self._waiting))
 
     def earliest_waiting(self) -> int | float | None:
         return min((ticks.min().item() for _, ticks, _ in self._waiting), default=None)
 
-    # --- dropping ---
-    def drop_before(self, row: int) -> None:
-        """Evict the rows before this one."""
-        count = min(row - self.first, self.rows)
-        if count > 0:
-            self._release(self._chunks.values[:count])
-            self._drop(count)
-            self.first += count
 
-    def keep(self, needed: Bool) -> None:
-        """Evict the rows that are not needed, wherever they are, and renumber the rest."""
-        if needed.all():
-            return
-        events, ticks, chunks = self.events.take(np.flatnonzero(needed)), self.ticks, self._chunks.values
-        self._release(chunks[~needed])
-        kept = events, ticks[needed], chunks[needed]
-        self._drop(self.rows)
-        self._append(*kept)
+class ArrivalStore(RetainedEvents):
+    """Events in order of arrival. Rows from `arrived` on are new: no search has read them yet."""
 
-    def _drop(self, count: int) -> None:
-        for column in (self.events, self._ticks, self._chunks, self.index):
-            if column is not None:
-                column.drop(count)
-
-    def _release(self, chunks: Int64) -> None:
-        for chunk, count in zip(*(part.tolist() for part in np.unique(chunks, return_counts=True)), strict=True):
-            self._needed_rows[chunk] -= count
-            if not self._needed_rows[chunk]:
-                del self._needed_rows[chunk]
-                if chunk in self._written:
-                    self._written.remove(chunk)
-                    self._dropped.append(chunk)
-
-    # --- writing and reading ---
-    def changes(self) -> tuple[dict[int, bytes], tuple[int, ...]]:
-        """Return the chunk of events pushed since the last call, and the numbers of chunks to delete."""
-        added, dropped = {}, tuple(self._dropped)
-        if self._next_chunk in self._needed_rows:
-            added[self._next_chunk] = chunk_bytes(HOLDS_EVENTS, pa.concat_tables(self._unsaved))
-            self._written.add(self._next_chunk)
-        if self._unsaved:
-            self._next_chunk += 1
-        self._unsaved, self._dropped = [], []
-        return added, dropped
-
-    def discard_changes(self) -> None:
-        """Forget pending changes, after loading a state that already contains them."""
-        assert not self._unsaved
-        self._dropped = []
-
-    def reserve(self) -> int:
-        """Reserve a chunk number for content other than events."""
-        assert not self._unsaved
-        self._next_chunk += 1
-        return self._next_chunk - 1
+    def __init__(self, log: EventLog, keys: tuple[str, ...] = ()) -> None:
+        super().__init__(log, keys)
+        self.arrived = 0
+        self.greatest_searched: int | float | None = None  # the latest time of a row that is not new, or was evicted
+        self._compact_at = MIN_COMPACTED
 
     @property
-    def next_chunk(self) -> int:
-        return self._next_chunk
+    def new_rows(self) -> int:
+        return self.first + self.rows - self.arrived
 
-    def load(self, chunks: Iterable[tuple[int, pa.Table]], next_chunk: int, passed: int | float | None) -> None:
-        for number, table in sorted(chunks, key=lambda chunk: chunk[0]):
-            self._wait(table.cast(self.schema), number)
-            self._written.add(number)
-        self._next_chunk = next_chunk
-        if passed is not None:
-            self.arrive(passed)
+    def add(self, events: pa.Table, chunk: int) -> None:
+        """Append events, which are new."""
+        self._append(events, self.log.ticks_of(events), np.full(events.num_rows, chunk, np.int64))
+
+    def load(self, chunks: list[tuple[int, pa.Table]], passed: int | float | None, new_rows: int | None = None) -> None:
+        """Append events of a saved state; the last `new_rows` of them are new.
+
+        None means that a version wrote it that waited for the watermark: events that it has not passed are new.
+        """
+        for number, events in chunks:
+            self.add(events, number)
+        if new_rows is not None:
+            self.arrived = self.first + self.rows - new_rows
+        elif passed is not None:
+            order = np.argsort(self.ticks > passed, kind="stable")
+            rows = self.events.whole().take(pa.array(order)), self.ticks[order], self._chunks.values[order]
+            self._drop(self.rows)
+            self._append(*rows)
+            self.arrived = self.first + int(np.count_nonzero(self.ticks <= passed))
+
+        self._note(self.ticks[: self.arrived - self.first])
+
+    def _note(self, searched: Times) -> None:
+        if searched.size:
+            latest = searched.max().item()
+            self.greatest_searched = latest if self.greatest_searched is None else max(latest, self.greatest_searched)
+
+    def settle(self) -> None:
+        """Note that all rows have been searched."""
+        self._note(self.ticks[self.arrived - self.first :])
+        self.arrived = self.first + self.rows
+
+    def evict(self, older_than: int | float, at_once: bool = False) -> None:
+        """Evict rows with earlier times: those in front, and all others at once or when the store has doubled."""
+        self.drop_before(self.first + int(leading_below(self.ticks, older_than)))
+        if at_once or self.is_full:
+            self.keep(self.ticks >= older_than)
+
+    @property
+    def is_full(self) -> bool:
+        """Return True if the store has doubled since all its rows were needed."""
+        return self.rows > self._compact_at
+
+    def keep(self, needed: Bool) -> None:
+        new = int(np.count_nonzero(needed[self.arrived - self.first :]))
+        super().keep(needed)
+        self.arrived = self.first + self.rows - new
+        self._compact_at = max(2 * self.rows, MIN_COMPACTED)
+
+    def rows_sharing(self, events: pa.Table) -> Int64:
+        """Return the rows, from 0, that share a key with some events; all rows if that is unknown."""
+        rows: Int64 | None = None
+        if self.index is not None:
+            rows = self.index.rows_with(distinct(key_hashes(events, self.index.columns)), self.rows)
+        return np.arange(self.rows) if rows is None else rows
+
+    def rows_between(self, low: int | float | None, high: int | float | None) -> Int64:
+        """Return the rows, from 0, with times after `low` and not after `high`; None is the beginning or the end."""
+        ticks = self.ticks
+        inside = np.ones(ticks.size, np.bool_) if low is None else ticks > low
+        return np.flatnonzero(inside if high is None else inside & (ticks <= high))
+
+    def earliest(self, after: int | float | None = None) -> int | float | None:
+        """Return the earliest time after the given one; None if there is none."""
+        ticks = self.ticks if after is None else self.ticks[self.ticks > after]
+        return ticks.min().item() if ticks.size else None
+
+
+@njit(cache=True, nogil=True)
+def leading_below(ticks: Times, bound: int | float) -> int:
+    """Return how many entries in front are below the bound."""
+    count = 0
+    while count < ticks.size and ticks[count] < bound:
+        count += 1
+    return count

@@ -51,7 +51,7 @@ class KeyIndex:
         self._before.drop(count)
         self._first += count
 
-    def hashes(self, rows: slice) -> UInt64:
+    def hashes(self, rows: slice | Int64) -> UInt64:
         return self._hashes.values[rows]
 
     def share_with(self, hashes: UInt64) -> float:

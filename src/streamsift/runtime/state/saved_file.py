@@ -19,7 +19,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from streamsift.errors import BadInputError
-from streamsift.runtime.state.event_store import HOLDS_EVENTS
+from streamsift.runtime.state.event_log import HOLDS_EVENTS
 from streamsift.runtime.state.format import Changes, chunk_bytes, read_chunk
 
 MAGIC = b"streamsift stream 1\n"

@@ -1,6 +1,8 @@
 """Run queries over unbounded events and return each row once it is final.
 
 - `engine`: the events and the state of several queries as the watermark advances
+- `intake`: admit pushed events, drop late ones
+- `horizon`: which events and windows the horizon has reached or passed, and which matches that makes final
 - `watermark`: a step of the watermark, and which times, windows and ticks it makes final
 - `decider`: what the engine asks of one query, and the rows that share a key with a finalizing event
 - `matches`: the matches of detection

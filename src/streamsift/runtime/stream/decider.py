@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from streamsift.logical.bound import BoundQuery
 from streamsift.physical.plan import Alternative, Step
-from streamsift.runtime.arrays.dtypes import Bool
+from streamsift.runtime.arrays.dtypes import Bool, Int64
 from streamsift.runtime.arrays.grouping import distinct
 from streamsift.runtime.events.candidates import candidates
 from streamsift.runtime.events.prepare import prepare
-from streamsift.runtime.state import EventStore, KeyedVectors
+from streamsift.runtime.state import EventStore, KeyedVectors, RetainedEvents
 from streamsift.runtime.stream.watermark import Tick, WatermarkStep
 
 MAX_SHARE = 0.5  # of the rows in the store; beyond this, reading all rows is cheaper than finding them by key
 
-# Candidate rows of finalizing events (None: any row), with their query and steps.
-Finalizing = tuple[slice | None, BoundQuery, tuple[Step, ...]]
-
 
 class Decider(ABC):
-    """One query of the engine."""
+    """One query of the engine whose rows wait for the watermark."""
 
     schema: pa.Schema
     keys: tuple[str, ...] = ()  # columns of the key index that it needs
@@ -55,20 +52,28 @@ class Decider(ABC):
         """Return the earliest time at which a row becomes final or can be evicted; None if nothing waits."""
         return None
 
-    def affected(self, store: EventStore, finalizing: Iterable[Finalizing]) -> pa.Table:
-        """Return the rows that share a key with a possible finalizing event, or all rows if that is cheaper."""
-        if store.index is None or store.index.columns != self.keys:
-            return store.events.whole()
-        hashes: list[np.ndarray] = [np.empty(0, np.uint64)]
-        for rows, query, steps in finalizing:
-            if rows is None:
-                return store.events.whole()
-            if rows.start < rows.stop:
-                events = prepare(query, store.events.take(np.arange(rows.start, rows.stop)))
-                places = candidates(Alternative(query, steps, ()), events)
-                hashes.append(store.index.hashes(rows)[np.concatenate(places)])
-        wanted = distinct(np.concatenate(hashes))
-        affected = None
-        if store.index.share_with(wanted) <= MAX_SHARE:
-            affected = store.index.rows_with(wanted, int(MAX_SHARE * store.rows))
-        return store.events.whole() if affected is None else store.events.take(affected)
+
+def bound_by(store: RetainedEvents, rows: Int64, query: BoundQuery, steps: Sequence[Step]) -> Int64:
+    """Return those of the rows of the store, from 0, that one of the steps can bind."""
+    if not rows.size:
+        return rows
+    events = prepare(query, store.events.take(rows))
+    places = np.concatenate(candidates(Alternative(query, tuple(steps), ()), events))
+    return np.sort(rows[distinct(events.rows[places])])
+
+
+def affected_rows(store: RetainedEvents, keys: tuple[str, ...], starting: Iterable[Int64 | None]) -> Int64 | None:
+    """Return the rows of the store, from 0, that share a key with one of `starting`; None for all rows.
+
+    All rows are read if any row can be a starting one, or if most rows share a key with one.
+    """
+    groups = list(starting)
+    if not any(rows is None or rows.size for rows in groups):
+        return np.empty(0, np.int64)
+    if store.index is None or not set(store.index.columns) <= set(keys) or any(rows is None for rows in groups):
+        return None
+    hashes = [store.index.hashes(rows) for rows in groups if rows is not None]
+    wanted = distinct(np.concatenate(hashes))
+    if store.index.share_with(wanted) > MAX_SHARE:
+        return None
+    return store.index.rows_with(wanted, int(MAX_SHARE * store.rows))

@@ -19,8 +19,8 @@ from streamsift.runtime.events.prepare import prepare
 from streamsift.runtime.events.times import window_width
 from streamsift.runtime.expressions.codes import group_codes
 from streamsift.runtime.expressions.columns import contiguous
-from streamsift.runtime.state import EventStore, KeyedVectors, the_only_key
-from streamsift.runtime.stream.watermark import INT64, Tick, after, earlier, following, is_real
+from streamsift.runtime.state import ArrivalStore, EventStore, KeyedVectors, the_only_key
+from streamsift.runtime.stream.watermark import INT64, Tick, after, before, earlier, first_open, following, is_real
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +40,33 @@ class Retention:
         if not self.rows:
             horizon = earlier(bound, *self.widths)
             return store.first + int(np.searchsorted(store.ticks, store.ticks.dtype.type(horizon)))
-        groups, count = _partitions(store.events.whole(), self.keys)
-        position = positions_in_group(groups, count)
+        groups, count = partitions_of(store.events.whole(), self.keys)
+        return self._last_rows(groups, count, positions_in_group(groups, count), store.ticks <= bound)
+
+    def needed_since(self, bound: Tick) -> Tick | None:
+        """Return the earliest time that results after `bound` read; None if they read the last rows of partitions."""
+        return None if self.rows else earlier(bound, *self.widths)
+
+    def needed_rows(self, store: ArrivalStore, bound: Tick) -> Bool:
+        """Return a mask of the rows that results after `bound` read; the rows are as they came."""
+        whole = store.events.whole()
+        groups, count = partitions_of(whole, self.keys)
+        order = store.time_order(whole, store.ticks)
+        position = np.empty(order.size, np.int64)
+        position[order] = positions_in_group(groups[order], count)
+        has_passed = store.ticks <= bound
+        return self._last_rows(groups, count, position, has_passed)
+
+    def _last_rows(self, groups: Int32, count: int, position: Int32 | Int64, has_passed: Bool) -> Bool:
         # Rows of no partition are in no window; a tick of UPDATE does not count them either.
-        passed = np.bincount(groups[(groups >= 0) & (store.ticks <= bound)], minlength=count)
-        return (groups >= 0) & (position >= passed[groups] - self.rows)
+        passed = np.bincount(groups[(groups >= 0) & has_passed], minlength=count)
+        needed: Bool = (groups >= 0) & (position >= passed[groups] - self.rows)
+        return needed
+
+    def next_closing(self, store: ArrivalStore, passed: Tick) -> Tick | None:
+        """Return the first time after `passed` that closes a window of a waiting match; None if all are closed."""
+        first = store.earliest(before(first_open(passed, self.delay[0])))
+        return None if first is None else after(np.array([first]), self.delay[0])[0].item()
 
     def expiry(self, tick: Tick) -> Tick | None:
         """Return the first time at which a row can be evicted; None if no time allows that."""
@@ -85,7 +107,7 @@ class RowCounts:
 
     def add(self, rows: pa.Table) -> None:
         """Count new rows."""
-        groups, count = _partitions(rows, self.keys)
+        groups, count = partitions_of(rows, self.keys)
         more = np.bincount(groups[groups >= 0], minlength=count)
         present = np.flatnonzero(more)
         numbers = self._numbers(rows, groups, count)[present]
@@ -95,7 +117,7 @@ class RowCounts:
     def needed(self, store: EventStore, rows: int) -> Bool:
         """Return a mask of the last `rows` rows of each partition, extended back to the preceding tick."""
         table = store.events.whole()
-        groups, count = _partitions(table, self.keys)
+        groups, count = partitions_of(table, self.keys)
         had = self.vectors.whole[self._numbers(table, groups, count), 0]
         evicted = had - np.bincount(groups[groups >= 0], minlength=count)
         first = np.maximum(had - rows, 0) // self.step * self.step - evicted  # by position among those in the store
@@ -113,7 +135,7 @@ class RowCounts:
         return numbers
 
 
-def _partitions(rows: pa.Table, keys: tuple[str, ...]) -> tuple[Int32, int]:
+def partitions_of(rows: pa.Table, keys: tuple[str, ...]) -> tuple[Int32, int]:
     """Return the partition of each row (-1: none) and the number of partitions, at least 1."""
     if not keys:
         return np.zeros(rows.num_rows, np.int32), 1

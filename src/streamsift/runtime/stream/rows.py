@@ -21,7 +21,7 @@ from streamsift.runtime.events.update_ticks import UpdateTicks
 from streamsift.runtime.execute import output_schema
 from streamsift.runtime.rank import rank
 from streamsift.runtime.state import EventStore, KeyedVectors
-from streamsift.runtime.stream.decider import Decider
+from streamsift.runtime.stream.decider import Decider, affected_rows, bound_by
 from streamsift.runtime.stream.retention import Retention, RowCounts, retention_of
 from streamsift.runtime.stream.watermark import (
     Tick,
@@ -67,9 +67,12 @@ class RowDecider(Decider):
             self._row_counts.add(store.events.take(np.arange(arrived - store.first, store.rows)))
         if not store.rows or self.no_tick_passes(step):
             return self.schema.empty_table()
-        new = slice(arrived - store.first, store.rows)
-        last_steps = zip(self.plan.alternatives, self._last_steps, strict=True)
-        events = prepare(query, self.affected(store, ((new, one.query, last) for one, last in last_steps)))
+        rows: Int64 | None = None  # all
+        if self.keys:
+            new = np.arange(arrived - store.first, store.rows)
+            last_steps = zip(self.plan.alternatives, self._last_steps, strict=True)
+            rows = affected_rows(store, self.keys, (bound_by(store, new, one.query, last) for one, last in last_steps))
+        events = prepare(query, store.events.whole() if rows is None else store.events.take(rows))
         if isinstance(self.plan, RankPlan):
             wanted = partial(self._wanted_ticks, events, step=step)
             ranked = list(rank(self.plan, events, ties=self.plan.with_ties, wanted=wanted))

@@ -25,10 +25,19 @@ LAST_TICK = INT64.max - 2  # leaves room for the adjacent 64-bit numbers
 
 @dataclass(frozen=True, slots=True)
 class WatermarkStep:
-    """An advance of the watermark from `passed` (None: the start of time) to `now`, included (None: the end)."""
+    """An advance of the watermark from `passed` (None: the start of time) to `now`, included (None: the end).
+
+    If there is no watermark yet (`has_begun` is False), only arriving events make rows final.
+    """
 
     passed: Tick | None
     now: Tick | None
+    has_begun: bool = True
+
+    @property
+    def moves(self) -> bool:
+        """Return True if the watermark advances."""
+        return self.has_begun and (self.now is None or self.passed != self.now)
 
     def covers(self, when: Times) -> Bool:
         """Return a mask of the times that this step passes: after the previous watermark, not after this one."""
@@ -72,6 +81,10 @@ def earlier(moment: Tick, *widths: Tick) -> Tick:
 
 def following(moment: Tick) -> Tick:
     return moment + 1 if isinstance(moment, int) else math.nextafter(moment, math.inf)
+
+
+def before(moment: Tick) -> Tick:
+    return max(moment - 1, INT64.min) if isinstance(moment, int) else math.nextafter(moment, -math.inf)
 
 
 def first_open(passed: Tick, *widths: Tick) -> Tick:

@@ -90,7 +90,7 @@ def describe_merge(plan: Plan) -> str:
 
 def new_engine(placement: StreamPlacement) -> ManyEngine:
     """Return the engine of a new bucket."""
-    return ManyEngine(placement.engine_plans, placement.sharing)
+    return ManyEngine(placement.engine_plans, sharing=placement.sharing)
 
 
 def _part(plan: Plan) -> Plan:

@@ -6,8 +6,8 @@ versions before it. If the cached version is an earlier one, because another wor
 engine reads the missing chunks. If the cached version is not in the state, after a failure or a retry, the engine is
 rebuilt from the state (tests/spark/stream/test_stateful.py).
 
-Contract: the watermark advances before events are pushed. So an event is late exactly if it is before the watermark of
-its micro-batch, whatever its bucket is and whenever that bucket was last used
+Contract: the watermark moves before events are pushed; rows are released after that. So an event is late exactly if it
+is before the watermark of its micro-batch, whatever its bucket is and whenever that bucket was last used
 (tests/spark/stream/test_stateful.py, `test_what_is_late_does_not_depend_on_the_bucket`).
 """
 
@@ -128,12 +128,14 @@ class BucketProcessor(StatefulProcessor):
         # Without data, only some buckets are called: see `merging`.
         is_alone = expired is not None and self.merges
         passed = self.time.expired(watermark) if is_alone else self.time.passed(watermark)
-        final = {} if passed is None else engine.advance(passed)
+        if passed is not None:
+            engine.move(passed)
         late_copies = 0
         for message in messages:
             events, late_before = table_of(message), engine.late
             engine.push(events)
             late_copies += engine.late - late_before if is_copy(events) else 0
+        final = engine.advance()
         rows, size = engine.rows(), engine.size()
         if cached.version or rows or messages:
             self._write(cached, watermark, expired)
