@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -16,6 +17,7 @@ from pyspark.sql import SparkSession
 import streamsift as ss
 from streamsift.spark import ClusterCheck
 from streamsift.spark.cluster import PythonEnvironment
+from streamsift.spark.stream.deferred import deferred
 from streamsift.spark.workers import HIDE_TRACEBACK, check_version, for_workers, loaded, plain_errors
 
 QUERY = ss.query("PATTERN SEQ(A a, B b) WITHIN 5 s")
@@ -73,6 +75,15 @@ def test_a_worker_without_streamsift_says_what_to_install() -> None:
     assert "cannot import Streamsift: No module named 'streamsift'" in out, done.stderr.decode()
     assert f"install 'streamsift[spark]=={ss.__version__}'" in out
     assert out.strip().endswith("True")
+
+
+def test_a_stream_starts_without_importing_the_engine() -> None:
+    """Spark unpickles the processor in a process of its own, only to call `init`."""
+    pickled = cloudpickle.dumps(deferred(SimpleNamespace()))
+    program = "import pickle, sys; pickle.load(sys.stdin.buffer).init(Mock()); print(*sorted(sys.modules))"
+    command = [sys.executable, "-c", f"from unittest.mock import Mock; {program}"]
+    done = subprocess.run(command, input=pickled, capture_output=True, check=True)
+    assert {"streamsift", "numba", "pandas", "pyarrow"}.isdisjoint(done.stdout.decode().split())
 
 
 def test_a_worker_with_another_version_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:

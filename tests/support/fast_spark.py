@@ -9,11 +9,12 @@ from pathlib import Path
 JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # Fork workers from a process that has already imported their modules (`warm_daemon.py`).
 SETTINGS = {"spark.python.daemon.module": "warm_daemon"}
+AS_PROPERTIES = " ".join(f"-D{name}={value}" for name, value in SETTINGS.items())
 
 
 def prepare() -> None:
     """Set up the environment of every JVM that this process or a child starts, and of its Python workers."""
-    os.environ.setdefault("SPARK_SUBMIT_OPTS", JVM_OPTIONS)
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", f"{JVM_OPTIONS} {AS_PROPERTIES}")
     os.environ.setdefault("SPARK_DAEMON_JAVA_OPTS", JVM_OPTIONS)
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if (support := str(Path(__file__).parent)) not in paths:

@@ -33,6 +33,7 @@ WAIT_S = 240
 # Workers compile the kernels that they run, as on a new machine; the two quick queries need the same ones.
 QUERIES = range(len(DEMO_QUERIES)) if os.environ.get("STREAMSIFT_HYPOTHESIS") == "large" else (0, 2)
 NUMBERS = ",".join(map(str, QUERIES))
+OPTIONS = {"SPARK_SUBMIT_OPTS": fast_spark.JVM_OPTIONS}  # without `warm_daemon`, which imports the checkout
 
 
 @dataclass
@@ -43,7 +44,14 @@ class Cluster:
 
 def environment(**more: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "SPARK_REMOTE")}
-    return {**kept, "SPARK_HOME": str(HOME), "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1", **more}
+    return {
+        **kept,
+        "SPARK_HOME": str(HOME),
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        **OPTIONS,
+        **more,
+    }
 
 
 def daemon(directory: Path, *arguments: str) -> tuple[subprocess.Popen[str], Path]:

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 from decimal import Decimal
 from functools import reduce
 from operator import and_, eq, ge, gt, le, lt, ne, or_
+from typing import TYPE_CHECKING
 
-import pandas as pd
 import pyarrow as pa
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame
@@ -27,6 +27,9 @@ from streamsift.physical import Plan
 from streamsift.physical.plan import Step
 from streamsift.runtime.events.times import parse_text_times
 from streamsift.spark.workers import loader
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _COMPARE = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 _EXACT_DOUBLE = 2**52
@@ -66,6 +69,8 @@ def _is_no_value(name: str, schema: pa.Schema) -> SparkColumn:
 
 def _is_no_time() -> Callable[[SparkColumn], SparkColumn]:
     """Return a function of Spark that is true for strings that are no times. PySpark 4.0 has no `arrow_udf`."""
+    import pandas as pd  # slow to import, and only needed for string times
+
     load = loader(_are_no_times)
 
     def is_no_time(texts: pd.Series) -> pd.Series:
@@ -73,6 +78,7 @@ def _is_no_time() -> Callable[[SparkColumn], SparkColumn]:
         with errors():
             return work(texts)
 
+    is_no_time.__annotations__ = {"texts": pd.Series, "return": pd.Series}  # Spark evaluates the hints
     return pandas_udf(is_no_time, BooleanType())  # type: ignore[call-overload] # of the decorator's form
 
 

@@ -6,6 +6,7 @@
 - `merging`: merge the rows that buckets have computed for the same tick.
 - `packing`: pack rows into Arrow messages per bucket, and unpack result messages.
 - `stateful`: run the engine of a bucket, write its header and chunks, and read them again after a failure.
+- `deferred`: import the engine in a worker only once it has rows.
 - `identity`: reject a checkpoint that a different query has written.
 - `metrics`: report what the last triggers did.
 

@@ -30,6 +30,7 @@ from streamsift.spark.columns import (
 )
 from streamsift.spark.distribute import can_matter_to, key_hash, task_count
 from streamsift.spark.stream.buckets import BucketCount, buckets_of, set_buckets
+from streamsift.spark.stream.deferred import deferred
 from streamsift.spark.stream.merging import merged
 from streamsift.spark.stream.metrics import METRICS
 from streamsift.spark.stream.packing import PACKED, Packer, unpack
@@ -87,10 +88,10 @@ def run_combined(df: DataFrame, plans: Mapping[str, Plan], *, lateness: Any, bad
     by_bucket = messages.select("bucket", "bad", "message").groupBy("bucket")
     if hasattr(by_bucket, "transformWithState"):
         processor = BucketProcessor(placements, time, count, bad_rows)
-        results = by_bucket.transformWithState(processor, RESULTS, "append", "eventTime")
+        results = by_bucket.transformWithState(deferred(processor), RESULTS, "append", "eventTime")
     else:  # PySpark 4.0
         processor = FrameBucketProcessor(placements, time, count, bad_rows)
-        results = by_bucket.transformWithStateInPandas(processor, RESULTS, "append", "eventTime")
+        results = by_bucket.transformWithStateInPandas(deferred(processor), RESULTS, "append", "eventTime")
     to_merge = {name: plan for placement in placements for name, plan in placement.merged.items()}
     results = merged(results, to_merge, len(to_merge) == len(plans), buckets_of(df), RESULTS)
     return _observed(results).select("query", "message")

@@ -16,16 +16,17 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-import pandas as pd
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import (
     ExpiredTimerInfo,
+    MapState,
     StatefulProcessor,
     StatefulProcessorHandle,
     TimerValues,
+    ValueState,
 )
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
@@ -37,6 +38,9 @@ from streamsift.spark.stream.identity import check_same, describe_states
 from streamsift.spark.stream.packing import ROWS_PER_RESULT, bad_rows_in, is_copy, message_of, table_of
 from streamsift.spark.stream.placing import PlacedBuckets, StreamPlacement
 from streamsift.spark.workers import plain_errors
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 RESULTS = (
     "query string, message binary, matches bigint, late bigint, bad_rows bigint, "
@@ -88,10 +92,12 @@ class BucketProcessor(StatefulProcessor):
         self.run = uuid4().hex
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self._handle = handle
-        self._header = handle.getValueState("head", HEADER)
-        self._about = handle.getValueState("about", ABOUT)
-        self._chunks = handle.getMapState("chunks", CHUNK_NUMBER, CHUNK)
+        header, about = handle.getValueState("head", HEADER), handle.getValueState("about", ABOUT)
+        self.attach(handle, header, about, handle.getMapState("chunks", CHUNK_NUMBER, CHUNK))
+
+    def attach(self, handle: StatefulProcessorHandle, header: ValueState, about: ValueState, chunks: MapState) -> None:
+        """Use states that have been declared (`deferred.py`)."""
+        self._handle, self._header, self._about, self._chunks = handle, header, about, chunks
 
     def close(self) -> None:
         pass
@@ -224,6 +230,8 @@ class FrameBucketProcessor(BucketProcessor):
 
 
 def _frame(row: Row) -> pd.DataFrame:
+    import pandas as pd  # slow to import, and only needed for PySpark 4.0
+
     return pd.DataFrame([row.asDict()])
 
 
