@@ -17,7 +17,7 @@ import streamsift as ss
 NAMES = """
     BadInputError BadRowsWarning MemoryLimitExceeded Query QueryError QuerySyntaxError SetupError Stream StreamMetrics
     StreamsiftError StreamsiftWarning UnmatchedClassWarning UnsupportedQuery all_of any_of check_cluster event
-    explain_many metrics open_many plot query register resume run_many seq show
+    explain_many match_recognize metrics open_many plot query register resume run_many seq show sql
 """.split()
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import typer
 
 from streamsift.api import Query, RowQuery, memory_bytes, query
+from streamsift.command.exit_codes import TIME_HINT
 from streamsift.errors import QueryError, SetupError, StreamsiftError
 from streamsift.runtime.input import missing, read_names
 
@@ -60,7 +61,7 @@ def read_queries(sources: list[str]) -> dict[str, Query]:
 def check_time(queries: Mapping[str, Query], time: str | None, what: str) -> None:
     """Raise if a query needs the name of the time column. MATCH_RECOGNIZE names it in ORDER BY."""
     if time is None and not all(isinstance(each, RowQuery) for each in queries.values()):
-        raise SetupError(f"{what} requires --time\nHint: name the time column, such as --time ts.")
+        raise SetupError(f"{what} requires --time\nHint: {TIME_HINT}")
 
 
 def column_names(context: typer.Context, incomplete: str) -> list[str]:

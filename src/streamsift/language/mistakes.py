@@ -25,7 +25,7 @@ _SPELLING = {name: f"`{sign}`" for name, sign in _SIGNS} | {
 _VALUE = frozenset("FALSE TRUE NULL TIMESTAMP LPAR MINUS LSQB FUNCTION NAME NUMBER STRING".split())
 # Tokens that users see as one thing. If the first token of a row is expected, its phrase replaces the row's tokens.
 _TOGETHER: tuple[tuple[str, frozenset[str], str], ...] = (
-    ("BANG", frozenset("NOT LPAR LSQB LBRACE NAME PATTERN".split()), "an event class, `!` or a bracket"),
+    ("BANG", frozenset("NOT LPAR LSQB LBRACE NAME PATTERN NEXT LATEST".split()), "an event class, `!` or a bracket"),
     ("PREDICATE_MARK", frozenset(), ""),
     ("EQ", frozenset("NE LT LE GT GE IN BETWEEN IS LIKE NOT".split()), "a comparison"),
     ("SLASH", frozenset("PERCENT CARET STAR PLUS MINUS".split()), "an arithmetic operator"),
