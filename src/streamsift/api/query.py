@@ -109,11 +109,11 @@ class Query(Buildable):
         A batch DataFrame gives a batch result, a streaming DataFrame a streaming result. Results are lazy: no Spark job
         runs before an action. Over all micro-batches, a stream appends the rows that the batch query returns.
 
-        On a stream, a match is appended as soon as no later event can change it: in the micro-batch in which its last
-        event arrives, or, after a negation or a Kleene group for example, once the watermark has passed what decides
-        it. Aggregates and rankings wait for the watermark. It is the one set with `withWatermark` on the time column,
-        or else the maximum event time of earlier micro-batches minus `lateness`. Events older than the watermark are
-        late: they are dropped and counted, see `metrics`.
+        On a stream, a match is appended as soon as no later event can change it. Most matches are appended in the
+        micro-batch in which their last event arrives. A match with a negation or a Kleene group may wait for the
+        watermark; `explain` shows when. Aggregates and rankings always wait for it. The watermark is the one set with
+        `withWatermark` on the time column, or else the maximum event time of earlier micro-batches minus `lateness`.
+        Events older than the watermark are late: they are dropped and counted, see `metrics`.
 
         Args:
             df: Batch or streaming DataFrame, one row per event.
